@@ -1,0 +1,26 @@
+// Name to algorithm, and from what a rule says to a compiled limit.
+import { type Limit, type LimitSpec, largestUnit } from "../limit.ts";
+import type { Algorithm, AlgorithmName } from "./algorithm.ts";
+import { fixedWindow } from "./fixed-window.ts";
+import { gcra } from "./gcra.ts";
+import { tokenBucket } from "./token-bucket.ts";
+
+export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
+  fixed_window: fixedWindow,
+  gcra,
+  token_bucket: tokenBucket,
+};
+
+/** Compiles a limit, or says why it cannot be enforced exactly. */
+export function compileLimit(spec: LimitSpec): Limit | { readonly problem: string } {
+  const handler = ALGORITHMS[spec.algorithm];
+  const compiled = handler.compile(spec);
+  if ("problem" in compiled) return compiled;
+  return Object.freeze({
+    ...spec,
+    handler,
+    params: Object.freeze(compiled.params),
+    never: spec.requestsPerUnit === 0 && spec.algorithm !== "fixed_window",
+    ...largestUnit(spec.periodUs),
+  });
+}
