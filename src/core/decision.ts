@@ -19,7 +19,9 @@ export function newDecision(): Decision {
 
 /** The answer for one descriptor of a request. */
 export interface DescriptorStatus {
-  /** False also for a refusal that a shadow rule hides. */
+  /** The limit refused, which a shadow rule may hide. */
+  readonly refused: boolean;
+  /** The limit refused and the answer says so. */
   readonly overLimit: boolean;
   /** `undefined` when nothing limits the descriptor, when its rule was replaced, and for overrides. */
   readonly rule: Rule | undefined;

@@ -1,0 +1,46 @@
+-- prelude: what every algorithm shares. Joined in front of the algorithms; lua/batch.lua follows them.
+--
+-- An algorithm file registers itself as
+--   algorithms.<name> = { params = <how many numbers it reads>, step = function(key, now_us, hits, at) ... end }
+-- where `at` is the position in ARGV of its first number. `step` does the same as its twin in src/core/algorithms/ and
+-- returns five integers: status, allowed, remaining, retry_after_us, reset_after_us.
+-- Numbers here are the same doubles as in the twin. They go to Redis as they are: joining or printing them keeps 14 digits.
+
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+
+-- 2^53-1, the largest integer that a double holds exactly.
+local MAX_EXACT = 9007199254740991
+-- A stamp further ahead of the clock than this is from a bad clock and is set back to now.
+local MAX_AHEAD_US = 5000000
+-- Counters live this much longer than they must: expiry only collects garbage.
+local SLACK_MS = 1000
+
+-- Status of a check that could not be judged.
+local FOREIGN_VALUE = -1
+local WRITE_REFUSED = -2
+
+local algorithms = {}
+-- False while a request is only being judged; see batch.lua.
+local writing = true
+
+-- The packed state at a key. Returns the value (false when there is none), or nil when the key holds something else.
+local function load_state(key, bytes)
+  local value = redis.pcall('GET', key)
+  if type(value) == 'table' or (value and #value ~= bytes) then
+    return nil
+  end
+  return value
+end
+
+-- Keeps a packed state until it is as good as none. Returns whether that worked.
+local function keep_state(key, value, ttl_us)
+  if not writing then
+    return true
+  end
+  local reply = redis.pcall('SET', key, value, 'PX', ceil(max(0, ttl_us) / 1000) + SLACK_MS)
+  return reply.err == nil
+end
+
+local function refuse(status)
+  return status, 0, 0, 0, 0
+end

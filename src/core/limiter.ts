@@ -1,0 +1,173 @@
+// The limiter: match, key, store, verdict. It knows neither wires nor stores, only the ports.
+import { compileLimit } from "./algorithms/registry.ts";
+import { counterKey, keyHead } from "./counter-key.ts";
+import { type Decision, type DescriptorStatus, mergeStatuses, newDecision, type Verdict } from "./decision.ts";
+import { type Descriptor, hitsOf, type LimitOverride, type LimitRequest } from "./descriptor.ts";
+import { NotReadyError, RequestError } from "./errors.ts";
+import { type Limit, UNIT_SECONDS, US_PER_SECOND } from "./limit.ts";
+import type { Check, CheckMode, Observer, Sha256, Store } from "./ports.ts";
+import { type DomainRules, match, overrideTagEntries, type Rule, type RuleTree } from "./rule-tree.ts";
+
+export interface LimiterOptions {
+  readonly store: Store;
+  readonly observer: Observer;
+  readonly sha256: Sha256;
+  /** Stands in front of every counter key. */
+  readonly keyPrefix: string;
+  /** Refusals are counted and shown in the statuses, but every request passes. */
+  readonly shadowMode: boolean;
+  /** Every descriptor is a quota descriptor. */
+  readonly quotaMode: boolean;
+  readonly checkMode: CheckMode;
+}
+
+/** What is known of a descriptor before the store is asked. */
+interface Found {
+  readonly rule: Rule | undefined;
+  readonly limit: Limit | undefined;
+  /** Filled by the store; `undefined` when nothing limits the descriptor. */
+  readonly decision: Decision | undefined;
+  readonly hits: number;
+}
+
+const NOTHING: Found = { rule: undefined, limit: undefined, decision: undefined, hits: 0 };
+
+export class Limiter {
+  readonly #options: LimiterOptions;
+  #tree: RuleTree | undefined;
+
+  constructor(options: LimiterOptions) {
+    this.#options = options;
+  }
+
+  /** The rules in force; `undefined` until some were loaded. Setting them swaps one reference: running calls finish with the old. */
+  get tree(): RuleTree | undefined {
+    return this.#tree;
+  }
+
+  set tree(tree: RuleTree) {
+    this.#tree = tree;
+  }
+
+  /**
+   * Decides a request: at once where the store answers at once, else by a promise.
+   *
+   * @param budgetMs how long the answer is of use, in milliseconds from now
+   * @throws RequestError, NotReadyError (thrown); StoreError (thrown or as the rejection)
+   */
+  decide(request: LimitRequest, budgetMs: number): Verdict | Promise<Verdict> {
+    if (request.domain === "") throw new RequestError("the rate limit domain must not be empty");
+    if (request.descriptors.length === 0) throw new RequestError("the descriptor list must not be empty");
+    const tree = this.#tree;
+    if (tree === undefined) throw new NotReadyError("no rate limit configuration loaded");
+
+    const checks: Check[] = [];
+    const decisions: Decision[] = [];
+    const founds = this.#findAll(tree, request, checks, decisions);
+    const pending =
+      checks.length === 0
+        ? undefined
+        : this.#options.store.evaluate(checks, this.#options.checkMode, decisions, budgetMs);
+    if (pending === undefined) return this.#conclude(request, founds);
+    return pending.then(() => this.#conclude(request, founds));
+  }
+
+  /** Finds what limits each descriptor and adds the checks that the store has to answer. */
+  #findAll(tree: RuleTree, request: LimitRequest, checks: Check[], decisions: Decision[]): Found[] {
+    const domain = tree.domains.get(request.domain);
+    if (domain === undefined) {
+      for (const _ of request.descriptors) this.#options.observer.domainNotFound(request.domain);
+      return request.descriptors.map(() => NOTHING);
+    }
+    const rules = request.descriptors.map((descriptor) =>
+      descriptor.limit === undefined ? match(domain, descriptor.entries) : undefined,
+    );
+    const replaced = replacedNames(rules);
+    return request.descriptors.map((descriptor, index) => {
+      const rule = rules[index];
+      if (rule === undefined && descriptor.limit === undefined) return NOTHING;
+      if (rule !== undefined && rule.name !== "" && replaced.has(rule.name) && !rule.unlimited) return NOTHING;
+      if (rule?.unlimited === true) return { ...NOTHING, rule };
+      const hits = hitsOf(descriptor, request);
+      const decision = newDecision();
+      const { limit, key } =
+        descriptor.limit === undefined
+          ? this.#configured(rule, descriptor)
+          : this.#overridden(domain, descriptor, descriptor.limit);
+      if (limit.never) {
+        decision.allowed = hits < 0;
+        decision.retryAfterUs = hits < 0 ? 0 : -1;
+      } else {
+        checks.push({ limit, key, hits });
+        decisions.push(decision);
+      }
+      return { rule, limit, decision, hits };
+    });
+  }
+
+  #configured(rule: Rule | undefined, descriptor: Descriptor): { limit: Limit; key: string } {
+    if (rule?.limit === undefined) throw new Error("a rule that is not unlimited has a limit");
+    return { limit: rule.limit, key: counterKey(rule.keyPlan, descriptor.entries, this.#options.sha256) };
+  }
+
+  /** The limit and the counter of a descriptor that brings its own limit: a fixed window of its unit. */
+  #overridden(domain: DomainRules, descriptor: Descriptor, override: LimitOverride): { limit: Limit; key: string } {
+    if (override.unit === undefined) throw new RequestError("the limit of a descriptor has no valid unit");
+    const { keyPrefix, sha256 } = this.#options;
+    const limit = compileLimit({
+      algorithm: "fixed_window",
+      requestsPerUnit: override.requestsPerUnit,
+      periodUs: UNIT_SECONDS[override.unit] * US_PER_SECOND * override.unitMultiplier,
+      burst: 1,
+      countDenied: true,
+      name: "",
+    });
+    if ("problem" in limit) throw new RequestError(`the limit of a descriptor cannot be used: ${limit.problem}`);
+    const key = counterKey(
+      {
+        head: keyHead(keyPrefix, limit.algorithm, limit.periodUs, domain.name, sha256),
+        tagEntries: overrideTagEntries(domain, descriptor.entries),
+        sharedValues: undefined,
+        hashTag: domain.hashTag,
+      },
+      descriptor.entries,
+      sha256,
+    );
+    return { limit, key };
+  }
+
+  /** Turns decisions into statuses and tells the observer. */
+  #conclude(request: LimitRequest, founds: readonly Found[]): Verdict {
+    const statuses: DescriptorStatus[] = [];
+    for (const { rule, limit, decision, hits } of founds) {
+      const refused = decision?.allowed === false;
+      const status: DescriptorStatus = {
+        refused,
+        overLimit: refused && rule?.shadowMode !== true,
+        rule,
+        limit,
+        decision,
+        quotaMode: rule?.quotaMode === true,
+      };
+      statuses.push(status);
+      if (limit !== undefined) this.#options.observer.decided(request.domain, status, hits);
+    }
+    const verdict = mergeStatuses(statuses, this.#options);
+    if (verdict.shadowed) this.#options.observer.shadowed();
+    return verdict;
+  }
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+/** Names that some rule of the request replaces. A rule that is itself replaced still counts. */
+function replacedNames(rules: readonly (Rule | undefined)[]): ReadonlySet<string> {
+  let names: Set<string> | undefined;
+  for (const rule of rules) {
+    for (const name of rule?.replaces ?? []) {
+      names ??= new Set();
+      names.add(name);
+    }
+  }
+  return names ?? NO_NAMES;
+}
