@@ -35,11 +35,11 @@ local function step_level(key, now_us, hits, at)
       changed = true
     end
     if state_q ~= q or state_n ~= n or state_w ~= w then
-      -- The limit was changed: drain at the old rate first, then carry the used part over, rounded up.
+      -- The limit was changed: drain at the old rate first, then carry the used part over, rounded up by one unit.
       level = drain(level, floor(now_us / state_q) - ts, state_n)
       local whole = floor(level / state_w)
       local part = (level - whole * state_w) / state_w
-      level = min(whole * w + ceil(part * w), capacity)
+      level = min(whole * w + (part > 0 and floor(part * w) + 1 or 0), capacity)
       ts = ceil(max(now_us, ts * state_q) / q)
       changed = true
     end
@@ -55,7 +55,8 @@ local function step_level(key, now_us, hits, at)
       level = level + hits * w
       changed = true
     elseif hits > 0 and count_denied == 1 then
-      level = min(level + hits * w, MAX_EXACT - n)
+      -- A debt is bounded to what drains within the longest period, or its times would not be exact.
+      level = max(level, min(level + hits * w, MAX_EXACT - n, n * floor(MAX_PERIOD_US / q)))
       changed = true
     end
   elseif level > 0 then

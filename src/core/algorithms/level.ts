@@ -69,11 +69,11 @@ export function stepLevel(state: LevelState, params: Params, nowUs: number, hits
       changed = true;
     }
     if (state.q !== q || state.n !== n || state.w !== w) {
-      // The limit was changed: drain at the old rate first, then carry the used part over, rounded up.
+      // The limit was changed: drain at the old rate first, then carry the used part over, rounded up by one unit.
       level = drain(level, Math.floor(nowUs / state.q) - ts, state.n);
       const whole = Math.floor(level / state.w);
       const part = (level - whole * state.w) / state.w;
-      level = Math.min(whole * w + Math.ceil(part * w), capacity);
+      level = Math.min(whole * w + (part > 0 ? Math.floor(part * w) + 1 : 0), capacity);
       ts = Math.ceil(Math.max(nowUs, ts * state.q) / q);
       changed = true;
     }
@@ -89,7 +89,8 @@ export function stepLevel(state: LevelState, params: Params, nowUs: number, hits
       level = level + hits * w;
       changed = true;
     } else if (hits > 0 && countDenied === 1) {
-      level = Math.min(level + hits * w, MAX_EXACT - n);
+      // A debt is bounded to what drains within the longest period, or its times would not be exact.
+      level = Math.max(level, Math.min(level + hits * w, MAX_EXACT - n, n * Math.floor(MAX_PERIOD_US / q)));
       changed = true;
     }
   } else if (level > 0) {
