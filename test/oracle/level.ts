@@ -125,8 +125,11 @@ function judge(
   const allowed = asked < 0n || fits(current, nowUs);
   let next = current;
   let charged = false;
-  if (hits > 0n && (allowed || limit.countDenied)) {
-    next = { ...current, used: smaller(mostUsed(grain), plus(current.used, fraction(hits))) };
+  if (hits > 0n && allowed) {
+    next = { ...current, used: plus(current.used, fraction(hits)) };
+    charged = true;
+  } else if (hits > 0n && limit.countDenied) {
+    next = { ...current, used: larger(current.used, smaller(mostUsed(grain), plus(current.used, fraction(hits)))) };
     charged = true;
   } else if (hits < 0n && current.used.num > 0n) {
     next = { ...current, used: larger(ZERO, plus(current.used, fraction(hits))) };
@@ -149,7 +152,14 @@ function judge(
   };
 }
 
-/** Refused hits are counted up to the largest level that stays exact. */
-function mostUsed(grain: Grain): Fraction {
-  return fraction(LARGEST_EXACT - grain.tickUnits, grain.hitUnits);
+/**
+ * Refused hits are counted as long as every number stays exact and the debt drains within the longest period, 2^52 us.
+ * A level that is above that already stays.
+ */
+function mostUsed({ tickUs, tickUnits, hitUnits }: Grain): Fraction {
+  const units = [LARGEST_EXACT - tickUnits, tickUnits * (2n ** 52n / tickUs)];
+  return fraction(
+    units.reduce((a, b) => (a < b ? a : b)),
+    hitUnits,
+  );
 }
