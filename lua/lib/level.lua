@@ -3,6 +3,9 @@
 -- State: q, n, w, ts, level as five doubles.
 -- ARGV from at: 1 q (us per tick)   2 n (units drained per tick)   3 w (units per hit)   4 burst   5 count denied (0 or 1)
 
+-- 2^-51: more than a division and a product of doubles can lose together, in proportion.
+local ROUNDING = 2 ^ -51
+
 -- Comparing first keeps the product below the level, so it is exact.
 local function drain(level, ticks, n)
   if ticks <= 0 then
@@ -39,13 +42,13 @@ local function step_level(key, now_us, hits, at)
       level = drain(level, floor(now_us / state_q) - ts, state_n)
       local whole = floor(level / state_w)
       local part = (level - whole * state_w) / state_w
-      level = min(whole * w + (part > 0 and floor(part * w) + 1 or 0), capacity)
+      level = min(whole * w + (part > 0 and ceil(part * w + w * ROUNDING) or 0), capacity)
       ts = ceil(max(now_us, ts * state_q) / q)
       changed = true
     end
   end
   level = drain(level, now_tick - ts, n)
-  ts = max(ts, now_tick)
+  ts = level == 0 and now_tick or max(ts, now_tick)
 
   local asked = hits == 0 and 1 or hits
   local allowed = true
