@@ -7,7 +7,6 @@ import { RedisStore, type RedisStoreOptions } from "./store.ts";
 /** Starts to connect and returns at once; the state tells when calls can be answered. */
 export function openRedisStore(target: RedisTarget, options: RedisStoreOptions, events: ConnectionEvents): RedisStore {
   const connection = new RedisConnection(createClient(target), readScript(), target.connectTimeoutMs, events);
-  events.onState(connection.state);
   connection.open();
   return new RedisStore(connection, options);
 }
