@@ -113,11 +113,9 @@ function judge(
   const { grain } = start;
   const capacity = fraction(BigInt(limit.burst));
   const nowTick = nowUs / grain.tickUs;
-  const current: LevelModel = {
-    grain,
-    tick: later(start.tick, nowTick),
-    used: reduced(usedAt(start, nowUs)),
-  };
+  const used = reduced(usedAt(start, nowUs));
+  // With nothing used the counter is as good as new, whatever its stamp says.
+  const current: LevelModel = { grain, tick: used.num === 0n ? nowTick : later(start.tick, nowTick), used };
   const asked = hits === 0n ? 1n : hits;
   const fits = (state: LevelModel, atUs: bigint): boolean =>
     isAtMost(plus(usedAt(state, atUs), fraction(asked)), capacity);

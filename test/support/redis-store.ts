@@ -31,18 +31,19 @@ export interface RedisStoreSetup {
 
 /** Starts to connect and does not wait. */
 export function openRedisStore(port: number, setup: RedisStoreSetup = {}): OpenRedisStore {
+  const connectTimeoutMs = setup.connectTimeoutMs ?? 5_000;
   const client = createClient({
     url: `127.0.0.1:${port}`,
     auth: setup.auth ?? "",
     tls: undefined,
-    connectTimeoutMs: setup.connectTimeoutMs ?? 5_000,
+    connectTimeoutMs,
     retryMinMs: 10,
     retryMaxMs: 50,
   });
   const states: ConnectionState[] = [];
   const warnings: string[] = [];
   const listeners = new Set<(state: ConnectionState) => void>();
-  const connection = new RedisConnection(client, readScript(), {
+  const connection = new RedisConnection(client, readScript(), connectTimeoutMs, {
     onState: (state) => {
       states.push(state);
       for (const listener of listeners) listener(state);
