@@ -22,7 +22,6 @@ COPY --from=build /build/package.json ./
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist dist
 COPY lua lua
-COPY config config
 COPY config/rules /srv/runtime_data/current/config
 USER node
 EXPOSE 8080 8081 6070
