@@ -8,6 +8,8 @@ import { type Child, type Exit, startChild } from "./child-process.ts";
 import { eventually } from "./eventually.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
+/** Halves the time of a start, of which there are hundreds in a run. A file that changed is compiled anew. */
+const COMPILE_CACHE = join(REPOSITORY, ".cache/node");
 
 export interface WeirOptions {
   /** Further settings, which win over the ones below. */
@@ -62,6 +64,7 @@ export function launchWeir({ env = {}, rules = {}, entry = "src/cli/main.ts" }: 
     RUNTIME_ROOT: root,
     RUNTIME_SUBDIRECTORY: "",
     WEIR_DRAIN: "0",
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     ...env,
   });
   const removeFiles = (): void => rmSync(root, { recursive: true, force: true });
