@@ -3,6 +3,9 @@
 -- State: q, n, w, ts, level as five doubles.
 -- ARGV from at: 1 q (us per tick)   2 n (units drained per tick)   3 w (units per hit)   4 burst   5 count denied (0 or 1)
 
+-- 2^-51: more than a division and a product of doubles can lose together, in proportion.
+local ROUNDING = 2 ^ -51
+
 -- Comparing first keeps the product below the level, so it is exact.
 local function drain(level, ticks, n)
   if ticks <= 0 then
@@ -35,17 +38,17 @@ local function step_level(key, now_us, hits, at)
       changed = true
     end
     if state_q ~= q or state_n ~= n or state_w ~= w then
-      -- The limit was changed: drain at the old rate first, then carry the used part over, rounded up.
+      -- The limit was changed: drain at the old rate first, then carry the used part over, rounded up by one unit.
       level = drain(level, floor(now_us / state_q) - ts, state_n)
       local whole = floor(level / state_w)
       local part = (level - whole * state_w) / state_w
-      level = min(whole * w + ceil(part * w), capacity)
+      level = min(whole * w + (part > 0 and ceil(part * w + w * ROUNDING) or 0), capacity)
       ts = ceil(max(now_us, ts * state_q) / q)
       changed = true
     end
   end
   level = drain(level, now_tick - ts, n)
-  ts = max(ts, now_tick)
+  ts = level == 0 and now_tick or max(ts, now_tick)
 
   local asked = hits == 0 and 1 or hits
   local allowed = true
@@ -55,7 +58,8 @@ local function step_level(key, now_us, hits, at)
       level = level + hits * w
       changed = true
     elseif hits > 0 and count_denied == 1 then
-      level = min(level + hits * w, MAX_EXACT - n)
+      -- A debt is bounded to what drains within the longest period, or its times would not be exact.
+      level = max(level, min(level + hits * w, MAX_EXACT - n, n * floor(MAX_PERIOD_US / q)))
       changed = true
     end
   elseif level > 0 then

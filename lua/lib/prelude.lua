@@ -10,6 +10,8 @@ local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 -- 2^53-1, the largest integer that a double holds exactly.
 local MAX_EXACT = 9007199254740991
+-- 2^52 us, the longest period and the longest time to drain.
+local MAX_PERIOD_US = 4503599627370496
 -- A stamp further ahead of the clock than this is from a bad clock and is set back to now.
 local MAX_AHEAD_US = 5000000
 -- Counters live this much longer than they must: expiry only collects garbage.

@@ -64,10 +64,9 @@ export class Limiter {
     const checks: Check[] = [];
     const decisions: Decision[] = [];
     const founds = this.#findAll(tree, request, checks, decisions);
-    const pending =
-      checks.length === 0
-        ? undefined
-        : this.#options.store.evaluate(checks, this.#options.checkMode, decisions, budgetMs);
+    const { store, checkMode } = this.#options;
+    const asked = checkMode === "spare" && founds.some(refusedByNever) ? checks.map(lookOnly) : checks;
+    const pending = asked.length === 0 ? undefined : store.evaluate(asked, checkMode, decisions, budgetMs);
     if (pending === undefined) return this.#conclude(request, founds);
     return pending.then(() => this.#conclude(request, founds));
   }
@@ -112,7 +111,9 @@ export class Limiter {
 
   /** The limit and the counter of a descriptor that brings its own limit: a fixed window of its unit. */
   #overridden(domain: DomainRules, descriptor: Descriptor, override: LimitOverride): { limit: Limit; key: string } {
-    if (override.unit === undefined) throw new RequestError("the limit of a descriptor has no valid unit");
+    if (override.unit === undefined || override.unitMultiplier < 1) {
+      throw new RequestError("the limit of a descriptor has no valid unit");
+    }
     const { keyPrefix, sha256 } = this.#options;
     const limit = compileLimit({
       algorithm: "fixed_window",
@@ -156,6 +157,16 @@ export class Limiter {
     if (verdict.shadowed) this.#options.observer.shadowed();
     return verdict;
   }
+}
+
+/** A limit of zero refused the descriptor, without a counter that the store could see. */
+function refusedByNever({ limit, decision }: Found): boolean {
+  return limit?.never === true && decision?.allowed === false;
+}
+
+/** The same check without a charge; giving back stays. */
+function lookOnly(check: Check): Check {
+  return check.hits > 0 ? { ...check, hits: 0 } : check;
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();

@@ -48,6 +48,9 @@ function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b);
 }
 
+/** 2^-51: more than a division and a product of doubles can lose together, in proportion. */
+const ROUNDING = 2 ** -51;
+
 export function initLevel(): LevelState {
   return { q: 0, n: 0, w: 0, ts: 0, level: 0 };
 }
@@ -69,17 +72,17 @@ export function stepLevel(state: LevelState, params: Params, nowUs: number, hits
       changed = true;
     }
     if (state.q !== q || state.n !== n || state.w !== w) {
-      // The limit was changed: drain at the old rate first, then carry the used part over, rounded up.
+      // The limit was changed: drain at the old rate first, then carry the used part over, rounded up by one unit.
       level = drain(level, Math.floor(nowUs / state.q) - ts, state.n);
       const whole = Math.floor(level / state.w);
       const part = (level - whole * state.w) / state.w;
-      level = Math.min(whole * w + Math.ceil(part * w), capacity);
+      level = Math.min(whole * w + (part > 0 ? Math.ceil(part * w + w * ROUNDING) : 0), capacity);
       ts = Math.ceil(Math.max(nowUs, ts * state.q) / q);
       changed = true;
     }
   }
   level = drain(level, nowTick - ts, n);
-  ts = Math.max(ts, nowTick);
+  ts = level === 0 ? nowTick : Math.max(ts, nowTick);
 
   const asked = hits === 0 ? 1 : hits;
   let allowed = true;
@@ -89,7 +92,8 @@ export function stepLevel(state: LevelState, params: Params, nowUs: number, hits
       level = level + hits * w;
       changed = true;
     } else if (hits > 0 && countDenied === 1) {
-      level = Math.min(level + hits * w, MAX_EXACT - n);
+      // A debt is bounded to what drains within the longest period, or its times would not be exact.
+      level = Math.max(level, Math.min(level + hits * w, MAX_EXACT - n, n * Math.floor(MAX_PERIOD_US / q)));
       changed = true;
     }
   } else if (level > 0) {

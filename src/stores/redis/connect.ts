@@ -39,6 +39,8 @@ export function createClient(target: RedisTarget): Redis {
     protocol: 2,
     lazyConnect: true,
     connectTimeout: target.connectTimeoutMs,
+    // A connection on which nothing comes back for so long is lost, whatever TCP believes.
+    socketTimeout: target.connectTimeoutMs,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,

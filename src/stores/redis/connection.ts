@@ -18,21 +18,37 @@ export class RedisConnection {
   readonly #client: Redis;
   readonly #script: Script;
   readonly #events: ConnectionEvents;
+  readonly #handshakeMs: number;
   #state: ConnectionState = { kind: "connecting", reason: "not connected yet" };
+  /** Why the attempt under way failed, once it has. */
+  #failure: string | undefined;
+  /** The attempt under way was given up; what still fails because of that means nothing. */
+  #givenUp = false;
+  #handshake: NodeJS.Timeout | undefined;
 
-  constructor(client: Redis, script: Script, events: ConnectionEvents) {
+  /** @param handshakeMs how long a server that was reached may take until it can be used */
+  constructor(client: Redis, script: Script, handshakeMs: number, events: ConnectionEvents) {
     this.#client = client;
     this.#script = script;
+    this.#handshakeMs = handshakeMs;
     this.#events = events;
-    let lastError = "the connection was closed";
     client.on("error", (error: Error) => {
-      lastError = error.message;
+      this.#failure ??= error.message;
+    });
+    client.on("connecting", () => {
+      this.#failure = undefined;
+      this.#givenUp = false;
+    });
+    client.on("connect", () => {
+      this.#handshake = setTimeout(
+        () => this.#giveUp(`the server did not answer within ${this.#handshakeMs} ms`),
+        this.#handshakeMs,
+      );
     });
     client.on("ready", () => void this.#prepare());
     client.on("close", () => {
-      if (this.#state.kind === "closed") return;
-      this.#set({ kind: "connecting", reason: lastError });
-      lastError = "the connection was closed";
+      clearTimeout(this.#handshake);
+      this.#set({ kind: "connecting", reason: this.#failure ?? "the connection was closed" });
     });
   }
 
@@ -47,21 +63,15 @@ export class RedisConnection {
   }
 
   close(): void {
+    clearTimeout(this.#handshake);
     this.#set({ kind: "closed" });
     this.#client.disconnect();
   }
 
-  /**
-   * Runs the script. A script that the server does not know (a restart, SCRIPT FLUSH) surely did not run, so it is
-   * loaded and called once more; anything else is never sent twice.
-   */
-  async call(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    try {
-      return await this.#client.evalsha(this.#script.sha1, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-      return await this.#client.eval(this.#script.text, keys.length, ...keys, ...args);
-    }
+  /** Runs the script by its name, or by its text for a server that does not know it yet. */
+  async call(keys: readonly string[], args: readonly (string | number)[], by: "name" | "text"): Promise<unknown> {
+    if (by === "name") return await this.#client.evalsha(this.#script.sha1, keys.length, ...keys, ...args);
+    return await this.#client.eval(this.#script.text, keys.length, ...keys, ...args);
   }
 
   async delete(key: string): Promise<void> {
@@ -71,19 +81,24 @@ export class RedisConnection {
   async #prepare(): Promise<void> {
     try {
       const report = checkServer(await this.#client.info());
-      if (report.refused !== undefined) {
-        this.#set({ kind: "connecting", reason: report.refused });
-        this.#client.disconnect(true);
-        return;
-      }
+      if (report.refused !== undefined) throw new Error(report.refused);
       if (report.warning !== undefined) this.#events.onWarning(report.warning);
       await this.#client.script("LOAD", this.#script.text);
-      await this.call([], [""]);
-      if (this.#state.kind !== "closed") this.#set({ kind: "ready", server: report.server });
+      await this.call([], [""], "name");
+      clearTimeout(this.#handshake);
+      this.#set({ kind: "ready", server: report.server });
     } catch (error) {
-      this.#set({ kind: "connecting", reason: error instanceof Error ? error.message : String(error) });
-      this.#client.disconnect(true);
+      this.#giveUp(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  /** Ends this attempt to connect; the next one follows. */
+  #giveUp(reason: string): void {
+    clearTimeout(this.#handshake);
+    if (this.#givenUp) return;
+    this.#givenUp = true;
+    this.#failure = reason;
+    this.#client.disconnect(true);
   }
 
   #set(state: ConnectionState): void {
@@ -91,4 +106,9 @@ export class RedisConnection {
     this.#state = state;
     this.#events.onState(state);
   }
+}
+
+/** The server does not know the script (a restart, SCRIPT FLUSH), so nothing ran and the call may be sent again. */
+export function isScriptMissing(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith("NOSCRIPT");
 }

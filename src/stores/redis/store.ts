@@ -3,7 +3,7 @@
 import type { Decision } from "../../core/decision.ts";
 import { StoreError } from "../../core/errors.ts";
 import type { Check, CheckMode, Store } from "../../core/ports.ts";
-import type { RedisConnection } from "./connection.ts";
+import { isScriptMissing, type RedisConnection } from "./connection.ts";
 
 /** Checks of one script call at the most; a request with more goes alone. */
 const MAX_CHECKS_PER_CALL = 128;
@@ -54,12 +54,16 @@ export class RedisStore implements Store {
     });
   }
 
-  async reset(key: string): Promise<void> {
-    try {
-      await this.#connection.delete(key);
-    } catch (error) {
-      throw asStoreError(error);
-    }
+  reset(key: string): Promise<void> {
+    const { state } = this.#connection;
+    if (state.kind !== "ready") return Promise.reject(notConnected(state));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(late()), this.#options.deadlineMs);
+      this.#connection
+        .delete(key)
+        .then(resolve, (error: unknown) => reject(asStoreError(error)))
+        .finally(() => clearTimeout(timer));
+    });
   }
 
   close(): undefined {
@@ -69,48 +73,49 @@ export class RedisStore implements Store {
   #flush(): void {
     const waiting = this.#queue;
     this.#queue = [];
-    const nowMs = performance.now();
     let batch: Pending[] = [];
     let checks = 0;
     for (const request of waiting) {
-      if (request.deadlineMs <= nowMs) {
-        // Not sent, so not charged.
-        request.reject(
-          new StoreError("the time for the answer was over before Redis could be asked", { transient: true }),
-        );
-        continue;
-      }
       if (checks > 0 && checks + request.checks.length > MAX_CHECKS_PER_CALL) {
-        this.#send(batch);
+        this.#send(batch, "name");
         batch = [];
         checks = 0;
       }
       batch.push(request);
       checks += request.checks.length;
     }
-    if (batch.length > 0) this.#send(batch);
+    this.#send(batch, "name");
   }
 
-  #send(batch: readonly Pending[]): void {
+  /** Sends the requests whose time is not over; the others are not sent, so not charged. */
+  #send(requests: readonly Pending[], by: "name" | "text"): void {
+    const nowMs = performance.now();
+    const batch: Pending[] = [];
     const keys: string[] = [];
     const args: (string | number)[] = [this.#options.nowUs?.() ?? ""];
-    for (const { checks, mode } of batch) {
-      args.push(checks.length, mode === "spare" ? 1 : 0);
-      for (const { key, limit, hits } of checks) {
+    for (const request of requests) {
+      if (request.deadlineMs <= nowMs) {
+        request.reject(new StoreError("the time for an answer was over before Redis was asked", { transient: true }));
+        continue;
+      }
+      batch.push(request);
+      args.push(request.checks.length, request.mode === "spare" ? 1 : 0);
+      for (const { key, limit, hits } of request.checks) {
         keys.push(key);
         args.push(limit.algorithm, hits, ...limit.params);
       }
     }
-    const timer = new DeadlineTimer(batch);
-    this.#connection.call(keys, args).then(
+    if (batch.length === 0) return;
+    const timer = new DeadlineTimer(batch, nowMs);
+    this.#connection.call(keys, args, by).then(
       (reply) => {
         timer.stop();
         readReply(batch, reply);
       },
       (error: unknown) => {
         timer.stop();
-        const failure = asStoreError(error);
-        for (const request of batch) request.reject(failure);
+        if (by === "name" && isScriptMissing(error)) this.#send(batch, "text");
+        else for (const request of batch) request.reject(asStoreError(error));
       },
     );
   }
@@ -121,9 +126,10 @@ class DeadlineTimer {
   readonly #batch: readonly Pending[];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(batch: readonly Pending[]) {
+  /** @param nowMs a time at which no deadline of the batch had passed */
+  constructor(batch: readonly Pending[], nowMs: number) {
     this.#batch = batch;
-    this.#arm(performance.now());
+    this.#arm(nowMs);
   }
 
   stop(): void {
@@ -140,10 +146,14 @@ class DeadlineTimer {
     const nowMs = performance.now();
     for (const { deadlineMs, reject } of this.#batch) {
       // Rejecting a second time does nothing.
-      if (deadlineMs <= nowMs) reject(new StoreError("Redis did not answer in time", { transient: true }));
+      if (deadlineMs <= nowMs) reject(late());
     }
     this.#arm(nowMs);
   }
+}
+
+function late(): StoreError {
+  return new StoreError("Redis did not answer in time", { transient: true });
 }
 
 function readReply(batch: readonly Pending[], reply: unknown): void {

@@ -1,0 +1,30 @@
+// weir check: reads rule files as the server would and prints every problem.
+import { createHash } from "node:crypto";
+import { readRuleFiles } from "../reload.ts";
+import { compileRules } from "../rules/compile.ts";
+import { formatProblem } from "../rules/problem.ts";
+
+/** Returns the exit code: 0 when the rules would load, 1 when not. */
+export function check(directory: string, mergeDomains: boolean): 0 | 1 {
+  let files: ReturnType<typeof readRuleFiles>;
+  try {
+    files = readRuleFiles(directory);
+  } catch (error) {
+    process.stderr.write(`${directory}: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+  const outcome = compileRules(files, {
+    keyPrefix: "",
+    mergeDomains,
+    sha256: (bytes) => createHash("sha256").update(bytes, "latin1").digest("hex"),
+  });
+  for (const warning of outcome.warnings) process.stderr.write(`warning: ${formatProblem(warning)}\n`);
+  if ("problems" in outcome) {
+    for (const problem of outcome.problems) process.stderr.write(`${formatProblem(problem)}\n`);
+    return 1;
+  }
+  process.stdout.write(
+    `${files.length} files, ${outcome.tree.domains.size} domains, ${outcome.tree.rules.length} rules: OK\n`,
+  );
+  return 0;
+}

@@ -1,0 +1,140 @@
+// What the words of a `rate_limit` mean together: one period, an algorithm and its burst, names. Everything that
+// contradicts something else is reported; the numbers themselves are checked by the algorithm.
+import { MAX_PERIOD_US } from "../core/algorithms/algorithm.ts";
+import { compileLimit } from "../core/algorithms/registry.ts";
+import { type Limit, UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit.ts";
+import { parseDuration } from "./duration.ts";
+import { nearestWord } from "./nearest-word.ts";
+import { type Findings, problemAt, shown } from "./problem.ts";
+import type { Checked, Given } from "./schema.ts";
+
+export interface RateLimit {
+  /** `undefined` when unlimited, and when something was reported. */
+  readonly limit: Limit | undefined;
+  readonly unlimited: boolean;
+  readonly name: string;
+  readonly replaces: readonly string[];
+}
+
+type RateLimitMap = Checked<"rate_limit">;
+
+const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
+
+/** Words that say how to count, and so do nothing in an unlimited rule. */
+const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "count_denied"] as const;
+
+export function compileRateLimit(given: RateLimitMap, findings: Findings): RateLimit {
+  const { fields } = given;
+  const unlimited = fields.unlimited?.value ?? false;
+  const name = fields.name?.value ?? "";
+  for (const replaced of fields.replaces?.value ?? []) {
+    const other = replaced.fields.name;
+    if (other === undefined || other.value === "" || other.value !== name) continue;
+    report(findings, given, other, `a limit cannot replace itself, and \`${shown(name)}\` is its own name`);
+  }
+  if (unlimited) checkUnlimited(given, findings);
+  return Object.freeze({
+    limit: unlimited ? undefined : limitOf(given, name, findings),
+    unlimited,
+    name,
+    replaces: Object.freeze((fields.replaces?.value ?? []).map((replaced) => replaced.fields.name?.value ?? "")),
+  });
+}
+
+/** As at envoyproxy/ratelimit, a word that is no unit at all may stand beside `unlimited`. */
+function checkUnlimited(given: RateLimitMap, findings: Findings): void {
+  const { unit, period } = given.fields;
+  if (unit !== undefined && unitOf(unit.value) !== undefined) {
+    report(findings, given, unit, "an unlimited rule has no `unit`: remove it or `unlimited`");
+  }
+  if (period !== undefined) {
+    report(findings, given, period, "an unlimited rule has no `period`: remove it or `unlimited`");
+  }
+  for (const word of COUNTING_WORDS) {
+    const field = given.fields[word];
+    if (field === undefined) continue;
+    findings.warnings.push(problemAt(field.place, given.path, `\`${word}\` does nothing beside \`unlimited\``));
+  }
+}
+
+function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit | undefined {
+  const { fields } = given;
+  const periodUs = periodOf(given, findings);
+  const algorithm = fields.algorithm?.value ?? "fixed_window";
+  const windows = algorithm === "fixed_window";
+  if (windows && fields.burst !== undefined) {
+    const message = "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra or token_bucket";
+    report(findings, given, fields.burst, message);
+    return undefined;
+  }
+  if (periodUs === undefined || !given.complete) return undefined;
+  const requestsPerUnit = fields.requests_per_unit?.value ?? 0;
+  const limit = compileLimit({
+    algorithm,
+    requestsPerUnit,
+    periodUs,
+    burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
+    countDenied: fields.count_denied?.value ?? windows,
+    name,
+  });
+  if (!("problem" in limit)) return limit;
+  findings.problems.push(problemAt(given.place, given.path, limit.problem));
+  return undefined;
+}
+
+/** Microseconds; `undefined` when there is no period that can be used, which was reported. */
+function periodOf(given: RateLimitMap, findings: Findings): number | undefined {
+  const { period, unit_multiplier: multiplier } = given.fields;
+  const unit = given.fields.unit?.value === "" ? undefined : given.fields.unit;
+  if (unit === undefined && multiplier !== undefined) {
+    report(findings, given, multiplier, "`unit_multiplier` multiplies a `unit`, and there is none");
+  }
+  if (unit !== undefined && period !== undefined) {
+    report(findings, given, period, "`unit` and `period` say the same twice: remove one of them");
+    return undefined;
+  }
+  let periodUs: number;
+  if (period !== undefined) {
+    const parsed = parseDuration(period.value);
+    if (typeof parsed !== "number") {
+      report(findings, given, period, `\`${shown(period.value)}\` is no period: ${parsed.problem}`);
+      return undefined;
+    }
+    periodUs = parsed;
+  } else if (unit !== undefined) {
+    const known = unitOf(unit.value);
+    if (known === undefined) {
+      report(findings, given, unit, noUnit(unit.value));
+      return undefined;
+    }
+    periodUs = UNIT_SECONDS[known] * US_PER_SECOND * (multiplier?.value ?? 1);
+  } else {
+    // A unit or period that was refused for its type is not missing.
+    if (!given.complete) return undefined;
+    report(
+      findings,
+      given,
+      given,
+      `a rate_limit needs a \`unit\` (${UNITS.join(", ")}), a \`period\` or \`unlimited\``,
+    );
+    return undefined;
+  }
+  if (periodUs <= MAX_PERIOD_US) return periodUs;
+  report(findings, given, period ?? multiplier ?? given, "a period may last 142 years at the most");
+  return undefined;
+}
+
+/** The peer compares in upper case, so do we: there are letters that have one but no lower case of their own. */
+function unitOf(text: string): Unit | undefined {
+  return UNITS.find((unit) => unit.toUpperCase() === text.toUpperCase());
+}
+
+function noUnit(text: string): string {
+  const nearest = nearestWord(text, UNITS);
+  const hint = nearest === undefined ? `use ${UNITS.join(", ")}, or a \`period\`` : `did you mean \`${nearest}\`?`;
+  return `\`${shown(text)}\` is no unit: ${hint}`;
+}
+
+function report(findings: Findings, given: RateLimitMap, at: Pick<Given<unknown>, "place">, message: string): void {
+  findings.problems.push(problemAt(at.place, given.path, message));
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Runs weir from its sources, with the example rules unless RUNTIME_ROOT says where others are. `npm start`.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+if [ -z "${RUNTIME_ROOT:-}" ]; then
+  export RUNTIME_ROOT="$here/../config" RUNTIME_APPDIRECTORY=rules
+fi
+exec node --import "$here/require-node.mjs" "$@" "$here/../src/cli/main.ts" serve
