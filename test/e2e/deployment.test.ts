@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
+import { readSettings, settingsTable } from "../../src/settings.ts";
 import { startChild } from "../support/child-process.ts";
 import { freePort } from "../support/free-port.ts";
 import { frontProxyAddresses } from "../support/front-proxy.ts";
@@ -125,6 +126,13 @@ describe("docker-compose.yml", () => {
     expect(called.sort()).toEqual(["upstream:8000", `weir:${imageEnv.get("GRPC_PORT")}`]);
     expect(services["upstream"]?.command?.at(-1)).toContain(".listen(8000)");
     expect(services["weir"]?.environment).toMatchObject({ BACKEND_TYPE: "redis", REDIS_URL: "redis:6379" });
+  });
+
+  it("sets only what weir knows, and what it accepts", () => {
+    const known = [...settingsTable().matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
+    const environment = { ...Object.fromEntries(imageEnv), ...services["weir"]?.environment };
+    expect(Object.keys(environment).filter((name) => !known.includes(name))).toEqual(["NODE_ENV"]);
+    expect(readSettings(environment)).toMatchObject({ warnings: [] });
   });
 
   it("has an upstream script that runs and a probe that tells", async () => {

@@ -1,7 +1,7 @@
 // What Envoy's clients notice when weir comes late or is replaced. They should notice nothing.
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type EdgeStack, startEdge } from "../support/edge-stack.ts";
+import { type EdgeReply, type EdgeStack, startEdge } from "../support/edge-stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
@@ -120,5 +120,27 @@ describe("weir is not there", () => {
     const limited = await stack.get("/", { "x-tenant": "ann" });
     expect([limited.status, limited.headers["x-ratelimit-limit"]]).toEqual([200, "1000000, 1000000;w=86400"]);
     expect([await stack.answers("error"), await stack.answers("ok")]).toEqual([1, 1]);
+  });
+});
+
+describe("Redis goes away", () => {
+  it("lets requests pass, counted as errors, and limits again when Redis is back", async () => {
+    const store = await redis();
+    const stack = await edge((await weir(redisSettings(store.port))).grpcPort);
+    const ask = (): Promise<EdgeReply> => stack.get("/", { "x-tenant": "ann" });
+    expect((await ask()).headers["x-ratelimit-remaining"]).toBe("999999");
+
+    await store.stop();
+    const without = await ask();
+    expect([without.status, without.headers["x-ratelimit-limit"]]).toEqual([200, undefined]);
+    expect([await stack.answers("error"), await stack.answers("failure_mode_allowed")]).toEqual([1, 1]);
+
+    const again = await startRedis([], store.port);
+    onTestFinished(() => again.stop());
+    const limited = await eventually("requests are limited", async () => {
+      const reply = await ask();
+      return reply.headers["x-ratelimit-limit"] === undefined ? undefined : reply;
+    });
+    expect(limited.headers["x-ratelimit-remaining"]).toBe("999999"); // a new Redis, so a new count
   });
 });
