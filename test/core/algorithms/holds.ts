@@ -22,7 +22,9 @@ export const PROPERTIES = {
 export type Property = keyof typeof PROPERTIES;
 
 /** An algorithm, and whether refused hits are charged. */
-export type Variant = `${AlgorithmName}` | `${AlgorithmName} that counts refused hits`;
+export type Variant = AlgorithmName | `${AlgorithmName}${typeof COUNTS}`;
+
+const COUNTS = " that counts refused hits";
 
 const REFUSED_COUNT = "refused hits are charged";
 
@@ -56,3 +58,8 @@ export const HOLDS: Readonly<Record<Variant, Readonly<Record<Property, true | st
   token_bucket: LEVEL,
   "token_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
 };
+
+/** The algorithm of a variant, and whether it charges refused hits. */
+export function algorithmOf(variant: Variant): [algorithm: AlgorithmName, countDenied: boolean] {
+  return [variant.replace(COUNTS, "") as AlgorithmName, variant.endsWith(COUNTS)];
+}

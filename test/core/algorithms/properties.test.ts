@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { Limit } from "../../../src/core/limit.ts";
 import { START_US } from "../../support/fake-clock.ts";
-import { MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
+import { DAY, HOUR, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc, test } from "../../support/property.ts";
 import { Counter } from "./counter.ts";
-import { HOLDS, PROPERTIES, type Property, type Variant } from "./holds.ts";
+import { algorithmOf, HOLDS, PROPERTIES, type Property, type Variant } from "./holds.ts";
 import { limits, type sceneOf, scenes, someHits, someTimeUs } from "./scenes.ts";
 
 const VARIANTS = Object.keys(HOLDS) as Variant[];
@@ -212,21 +212,57 @@ property("changedLimit", (variant, title) => {
 });
 
 describe("two replicas whose limits differ for a while", () => {
-  it("admit together what the larger limit does, however often they take turns", () => {
-    const [one, two] = [600, 607].map((requestsPerUnit) =>
-      makeLimit({ algorithm: "token_bucket", requestsPerUnit, periodUs: MINUTE }),
-    );
-    let counter = new Counter(one as Limit);
+  it("admit together what is right, however often they take turns", () => {
+    const limitOf = (requestsPerUnit: number): Limit =>
+      makeLimit({ algorithm: "token_bucket", requestsPerUnit, periodUs: MINUTE });
+    const [one, two] = [limitOf(600), limitOf(607)];
+    let counter = new Counter(one);
     let admitted = 0;
     for (let atMs = 0; atMs <= 300_000; atMs += 20) {
       counter = counter.copy(atMs % 40 === 0 ? one : two);
       if (counter.ask(START_US + atMs * 1_000, 1).allowed) admitted += 1;
     }
-    // 600 at once and 5 minutes of 600 to 607 a minute; turns lose less than a hit a minute to rounding.
+    // A full bucket and 5 minutes of 600 to 607; rounding may take a hit a minute.
     expect(admitted).toBeLessThanOrEqual(607 + 5 * 607);
     expect(admitted).toBeGreaterThanOrEqual(600 + 5 * 600 - 5);
   });
+
+  // Small and slow, so that a full bucket is soon reached and every hit too many shows.
+  const slow = fc.record({
+    requestsPerUnit: fc.integer({ min: 1, max: 12 }),
+    periodUs: fc.constantFrom(HOUR, DAY),
+    burst: fc.integer({ min: 1, max: 12 }),
+  });
+  const turns = fc.array(
+    fc.record({ afterUs: someTimeUs, hits: fc.integer({ min: 0, max: 3 }), second: fc.boolean() }),
+    { maxLength: 40, size: "max" },
+  );
+  for (const variant of VARIANTS.filter((name) => HOLDS[name].changedLimit === true)) {
+    const [algorithm, countDenied] = algorithmOf(variant);
+    test(`${variant}: never admit more than the larger of both`, [slow, slow, turns], (one, other, all) => {
+      const first = makeLimit({ algorithm, countDenied, ...one });
+      const second = makeLimit(sameKey({ algorithm, countDenied, ...other }, first));
+      let counter = new Counter(first);
+      let nowUs = START_US;
+      let admitted = 0;
+      for (const turn of all) {
+        nowUs += turn.afterUs;
+        counter = counter.copy(turn.second ? second : first);
+        if (counter.ask(nowUs, turn.hits).allowed) admitted += turn.hits;
+        expect(admitted).toBeLessThanOrEqual(mostTogether(first, second, nowUs));
+      }
+    });
+  }
 });
+
+/** The most hits since the start of a counter that is judged now by one limit, now by the other. */
+function mostTogether(one: Limit, two: Limit, nowUs: number): number {
+  if (one.algorithm === "fixed_window") {
+    return Math.max(mostWithin(one, START_US, nowUs), mostWithin(two, START_US, nowUs));
+  }
+  const drained = [one, two].map((limit) => mostWithin(limit, START_US, nowUs + SECOND) - limit.burst);
+  return Math.max(one.burst, two.burst) + Math.max(...drained);
+}
 
 function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals: Parameters<typeof sceneOf>[1]): void {
   let atUs = fromUs;

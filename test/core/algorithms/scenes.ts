@@ -1,12 +1,11 @@
 // Random pasts of a counter, for property tests: a limit, and what came before now.
-import type { AlgorithmName } from "../../../src/core/algorithms/algorithm.ts";
 import { compileLimit } from "../../../src/core/algorithms/registry.ts";
 import type { Limit } from "../../../src/core/limit.ts";
 import { START_US } from "../../support/fake-clock.ts";
 import { DAY, HOUR, type LimitSketch, limitSpec, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc } from "../../support/property.ts";
 import { Counter } from "./counter.ts";
-import type { Variant } from "./holds.ts";
+import { algorithmOf, type Variant } from "./holds.ts";
 
 export interface Arrival {
   /** Microseconds since the arrival before. */
@@ -15,6 +14,7 @@ export interface Arrival {
 }
 
 export interface Scene {
+  readonly [fc.toStringMethod]: () => string;
   readonly limit: Limit;
   readonly counter: Counter;
   readonly nowUs: number;
@@ -36,13 +36,14 @@ export const someTimeUs: fc.Arbitrary<number> = fc.oneof(
 
 /** A limit of the variant that its algorithm accepts. */
 export function limits(variant: Variant): fc.Arbitrary<LimitSketch> {
+  const [algorithm, countDenied] = algorithmOf(variant);
   return fc
     .record({
-      algorithm: fc.constant(variant.split(" ")[0] as AlgorithmName),
+      algorithm: fc.constant(algorithm),
       requestsPerUnit: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(49, 600, 607, 999_983, 1_000_000)),
       periodUs: fc.oneof(fc.constantFrom(1, SECOND, MINUTE, HOUR, DAY), fc.integer({ min: 1, max: 10 * SECOND })),
       burst: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(600, 999_983)),
-      countDenied: fc.constant(variant.includes("counts")),
+      countDenied: fc.constant(countDenied),
     })
     .filter((sketch) => !("problem" in compileLimit(limitSpec(sketch))));
 }
@@ -60,5 +61,11 @@ export function sceneOf(limit: Limit, arrivals: readonly Arrival[], startUs = ST
     nowUs += afterUs;
     return { atUs: nowUs, hits, allowed: counter.ask(nowUs, hits).allowed };
   });
-  return { limit, counter, nowUs, log };
+  // Shown with a failing example; a limit itself would print its functions.
+  const text = JSON.stringify({ limit: limitText(limit), arrivals });
+  return { limit, counter, nowUs, log, [fc.toStringMethod]: () => text };
+}
+
+function limitText({ algorithm, requestsPerUnit, periodUs, burst, countDenied }: Limit): string {
+  return `${algorithm} ${requestsPerUnit} per ${periodUs} us, burst ${burst}${countDenied ? ", counting" : ""}`;
 }
