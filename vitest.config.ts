@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 /** Folders whose tests start real servers; all others are pure and fast. */
-const system = ["cases", "contract", "e2e", "lua", "parity", "process", "wire"].map(
+const system = ["cases", "contract", "docs", "e2e", "lua", "parity", "process", "wire"].map(
   (room) => `test/${room}/**/*.test.ts`,
 );
 

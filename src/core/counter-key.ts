@@ -34,12 +34,14 @@ export function keyHead(prefix: string, shape: string, periodUs: number, domain:
 
 /** The key of a descriptor's counter. */
 export function counterKey(plan: KeyPlan, entries: readonly Entry[], sha256: Sha256): string {
-  const tag = plan.hashTag === undefined ? undefined : entries.find((entry) => entry.key === plan.hashTag);
+  const tagIndex = plan.hashTag === undefined ? -1 : entries.findIndex((entry) => entry.key === plan.hashTag);
+  const tag = entries[tagIndex];
   let key = plan.head;
   let tagEntries = plan.tagEntries;
   if (tag !== undefined) {
     // All entries follow the tag, after a doubled bar: no other layout has one, so none can give the same key.
-    key += `|${escapePart(tag.key, sha256)}=${escapePart(tag.value, sha256)}}|`;
+    const value = plan.sharedValues?.[tagIndex] ?? tag.value;
+    key += `|${escapePart(tag.key, sha256)}=${escapePart(value, sha256)}}|`;
     tagEntries = -1;
   }
   let index = 0;

@@ -84,9 +84,14 @@ export interface RuleTree {
   readonly rules: readonly Rule[];
 }
 
-/** Compiles a text with stars. All text between stars must occur in order, head and tail at the ends, none overlapping. */
+/**
+ * Compiles a text that may have stars. All text between stars must occur in order, head and tail at the ends, none
+ * overlapping.
+ */
 export function starPattern(text: ByteString): StarPattern {
   const pieces = text.split("*");
+  // Head and tail would be one and the same text, and that twice.
+  if (pieces.length === 1) return Object.freeze({ text, matches: (value: ByteString) => value === text });
   const head = pieces[0] ?? "";
   const tail = pieces[pieces.length - 1] ?? "";
   const middle = pieces.slice(1, -1).filter((piece) => piece !== "");

@@ -41,11 +41,10 @@ function checkedMap<Name extends ShapeName>(
   context: Context,
   before?: AnyChecked,
 ): Checked<Name> {
-  const { path, findings } = context;
   const shape: Readonly<Record<string, Field>> = SHAPES[name];
   const fields: AnyFields = { ...before?.fields };
   // Only what is below the top of a file has a path.
-  const inner = name === "file" ? { path: shown(lastText(node, "domain")), findings } : context;
+  const inner = name === "file" ? { ...context, path: shown(lastText(node, "domain")) } : context;
   const refused = new Set<string>();
   const seen = new Map<string, Pair>();
   for (const pair of node.pairs) {
@@ -66,15 +65,25 @@ function checkedMap<Name extends ShapeName>(
     else fields[word] = { place: pair.value.place, value };
   }
   for (const [word, field] of Object.entries(shape)) {
-    if (field.kind !== "text" || field.required !== true || refused.has(word)) continue;
-    const given = fields[word];
-    if (given !== undefined && given.value !== "") continue;
-    const message = `${SHAPE_TITLES[name]} needs a \`${word}\` that is not empty`;
-    findings.problems.push(problemAt(given?.place ?? node.place, path, message));
+    if (field.kind === "text" && field.required === true && !refused.has(word)) {
+      checkPresence(name, word, fields[word], node, context);
+    }
   }
   const complete = refused.size === 0 && before?.complete !== false;
   // The loop filled only fields of this shape, each with a value of its type.
-  return { place: node.place, path, complete, fields } as Checked<Name>;
+  return { place: node.place, path: context.path, complete, fields } as Checked<Name>;
+}
+
+function checkPresence(
+  name: ShapeName,
+  word: string,
+  given: Given<unknown> | undefined,
+  node: MapNode,
+  context: Context,
+): void {
+  if (given !== undefined && given.value !== "") return;
+  const message = `${SHAPE_TITLES[name]} needs a \`${word}\` that is not empty`;
+  context.findings.problems.push(problemAt(given?.place ?? node.place, context.path, message));
 }
 
 /** `undefined` when it was refused, and that was reported. */
@@ -90,7 +99,7 @@ function checkedValue(word: string, field: Field, node: Node, context: Context, 
       if (node.kind !== "map") return refuse(word, "a map", node, context);
       return metadataOf(node, context.path, context.findings);
     case "flag":
-      return node.kind === "boolean" ? node.value : refuse(word, "true or false, without quotes", node, context);
+      return node.kind === "boolean" ? node.value : refuse(word, "true or false", node, context);
     case "integer": {
       const fits = node.kind === "integer" && node.value >= field.min && node.value <= field.max;
       return fits

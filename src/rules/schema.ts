@@ -128,7 +128,7 @@ export const SHAPES = {
 
 /** What a map of a rule file is called in messages. */
 export const SHAPE_TITLES: Readonly<Record<ShapeName, string>> = {
-  file: "the top of a file",
+  file: "the top level",
   descriptor: "a descriptor",
   rate_limit: "a rate_limit",
   replaces: "an entry of replaces",

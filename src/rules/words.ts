@@ -4,6 +4,7 @@ import { nearestWord } from "./nearest-word.ts";
 import { type Findings, problemAt, shown } from "./problem.ts";
 import { SHAPE_TITLES, SHAPES, type ShapeName } from "./schema.ts";
 import type { MapNode, Node, Pair } from "./yaml-document.ts";
+import { plainScalar } from "./yaml-scalar.ts";
 
 /** The rule that is being read, and where what is wrong with it goes. */
 export interface Context {
@@ -33,12 +34,14 @@ export function knownWord(key: Node, context: Context, shape?: ShapeName): strin
   return undefined;
 }
 
-/** A word that may stand here, if one is near, else one that may stand elsewhere. */
+/** A word that may stand here, if one is near, else one that may stand elsewhere, else all that may stand here. */
 function suggestion(written: string, shape: ShapeName | undefined): string {
-  const here = nearestWord(written, Object.keys(shape === undefined ? {} : SHAPES[shape]));
+  const words = Object.keys(shape === undefined ? {} : SHAPES[shape]);
+  const here = nearestWord(written, words);
   if (here !== undefined) return `; did you mean \`${here}\`?`;
   const elsewhere = nearestWord(written, PLACES.keys());
-  return elsewhere === undefined ? "" : `; did you mean \`${elsewhere}\`, which belongs in ${placesOf(elsewhere)}?`;
+  if (elsewhere !== undefined) return `; did you mean \`${elsewhere}\`, which belongs in ${placesOf(elsewhere)}?`;
+  return shape === undefined ? "" : `; the words of ${SHAPE_TITLES[shape]} are ${words.join(", ")}`;
 }
 
 function placesOf(word: string): string {
@@ -104,6 +107,9 @@ export function described(node: Node): string {
       return "a list";
     case "null":
       return "nothing";
+    case "text":
+      // Without the quotes it would be something else, which is what the message is about.
+      return plainScalar(node.text).kind === "text" ? `\`${shown(node.text)}\`` : `\`"${shown(node.text)}"\``;
     default:
       return `\`${shown(node.text)}\``;
   }

@@ -104,7 +104,7 @@ function build(builder: Builder, node: ParsedNode): Node {
   if (builder.aliases > 0) {
     builder.aliased += 1;
     if (builder.aliased > MAX_ALIASED)
-      return refuse(builder, node, "aliases make this file too large: write less by `*`");
+      return refuse(builder, node, `aliases multiply this file to over ${MAX_ALIASED} values: use fewer of them`);
   }
   if (isAlias(node)) {
     const target = builder.anchors.get(node);

@@ -36,7 +36,8 @@ export function plainScalar(text: string): ScalarValue {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
   if (!/^[-+.0-9]/.test(text) || text.length > MAX_DIGITS) return TEXT;
-  const digits = text.startsWith(".") ? text : text.replaceAll("_", "");
+  // After a leading dot an underscore must stand between two digits, elsewhere it may stand anywhere.
+  const digits = text.startsWith(".") ? text.replace(/(?<=\d)_(?=\d)/g, "") : text.replaceAll("_", "");
   const [, sign = "", number = ""] = INTEGER.exec(digits) ?? [];
   if (number !== "") {
     const octal = /^0[0-7]+$/.test(number);

@@ -126,8 +126,10 @@ function tooDeep(document: CST.Document): SyntaxProblem | undefined {
   return undefined;
 }
 
+/** The package's message on one line, said better where it is known to mislead. */
 function shortened(message: string): string {
   // Most often a first line that is indented more than the rest. go-yaml would pass over the rest in silence.
   if (message.endsWith("at node end")) return "this belongs to nothing above it: check the indentation";
+  if (message.startsWith("Missing closing")) return "the quote does not end, or the next line is indented too little";
   return message.split("\n", 1)[0] ?? message;
 }
