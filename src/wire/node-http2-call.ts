@@ -1,5 +1,6 @@
 // One call on a stream of node:http2: checks its head, reads its message, keeps its deadline and runs its handler.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { MAX_RUNNING } from "./bounds.ts";
 import { toGrpcError } from "./call-error.ts";
 import { GrpcCode, GrpcError, type GrpcServerOptions, type StreamHandler, type UnaryHandler } from "./door.ts";
 import { type ByteBudget, MessageReader } from "./message-reader.ts";
@@ -17,12 +18,6 @@ export interface CallHost {
   running: number;
   draining: boolean;
 }
-
-/**
- * Most handlers that may wait on one connection. Only a client that resets its calls gets past the number of
- * concurrent streams; this bounds what that can cost, and is high enough for an Envoy that gives up on a slow Redis.
- */
-export const MAX_RUNNING = 8192;
 
 /** Longest time that a timer can wait for; a deadline beyond it never passes. */
 const MAX_TIMER_MS = 0x7fff_ffff;

@@ -1,14 +1,10 @@
 // One connection of a client over node:http2, from its handshake to a goodbye that loses no call.
 import { performServerHandshake, type ServerHttp2Session, type ServerOptions } from "node:http2";
 import type { Socket } from "node:net";
+import { CONNECTION_WINDOW_BYTES, MAX_CONCURRENT_STREAMS, STREAM_WINDOW_BYTES } from "./bounds.ts";
 import type { GrpcServerOptions } from "./door.ts";
 import type { ByteBudget } from "./message-reader.ts";
 import { type CallHost, serveCall, shuttingDown } from "./node-http2-call.ts";
-
-/** A smaller number would fail open in Envoy: the first burst on a connection is sent before this is read. */
-const MAX_CONCURRENT_STREAMS = 1024;
-const STREAM_WINDOW_BYTES = 1 << 20;
-const CONNECTION_WINDOW_BYTES = 16 << 20;
 
 /**
  * Largest header list that is taken in, so that a call over `maxHeaderListBytes` gets a status. Beyond it Node resets

@@ -1,12 +1,10 @@
 // Answers on a stream of node:http2: the headers, messages and trailers of gRPC over HTTP/2.
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { MAX_UNSENT_BYTES } from "./bounds.ts";
 import { GrpcCode, type GrpcError, type ReplyStream } from "./door.ts";
 import { frameMessage } from "./frame-message.ts";
 import { encodeGrpcMessage } from "./grpc-message.ts";
 import type { Refusal } from "./request-head.ts";
-
-/** Bytes that a streaming call may hold back for a caller that does not read. */
-export const MAX_UNSENT_BYTES = 65_536;
 
 const REPLY_HEADERS = { ":status": 200, "content-type": "application/grpc" } as const;
 /** Node's types do not know `sendDate`. */

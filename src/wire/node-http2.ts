@@ -1,25 +1,17 @@
 // The conservative transport: gRPC over HTTP/2 without TLS on Node's own node:http2.
 // Calls are served in node-http2-call.ts; this file opens the listener and closes everything again.
 import { createServer, type Socket } from "node:net";
+import { HANDSHAKE_MS, KEEP_ALIVE_MS, MAX_UNFINISHED_MESSAGES } from "./bounds.ts";
 import type { GrpcServer, GrpcServerOptions, ListenAddress } from "./door.ts";
 import { listen } from "./listen.ts";
 import type { ByteBudget } from "./message-reader.ts";
 import { NodeHttp2Connection } from "./node-http2-connection.ts";
 
-/** Unfinished messages of the largest size that the server holds at a time, over all connections. */
-const UNFINISHED_MESSAGES = 16;
-
-/** Time for a new connection to begin speaking HTTP/2, milliseconds. */
-const HANDSHAKE_MS = 20_000;
-
-/** Silence after which TCP asks whether the client is still there, milliseconds. */
-const KEEP_ALIVE_MS = 60_000;
-
 export function createNodeHttp2Server(
   options: GrpcServerOptions,
   { handshakeMs = HANDSHAKE_MS }: { readonly handshakeMs?: number } = {},
 ): GrpcServer {
-  const budget: ByteBudget = { maxBytes: UNFINISHED_MESSAGES * options.limits.maxMessageBytes, usedBytes: 0 };
+  const budget: ByteBudget = { maxBytes: MAX_UNFINISHED_MESSAGES * options.limits.maxMessageBytes, usedBytes: 0 };
   const connections = new Set<NodeHttp2Connection>();
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
   let drained: Promise<void> | undefined;
