@@ -5,6 +5,11 @@ export class RequestError extends Error {
   override readonly name = "RequestError";
 }
 
+/** The request is larger than weir takes; the caller must send less at a time. */
+export class TooLargeError extends Error {
+  override readonly name = "TooLargeError";
+}
+
 /** weir is not able to decide yet: no rules were ever loaded. */
 export class NotReadyError extends Error {
   override readonly name = "NotReadyError";
