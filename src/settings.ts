@@ -1,6 +1,6 @@
 // Every setting: name, type, default, help. Settings come from the environment alone and are read once, at start.
 // Names and meanings are envoyproxy/ratelimit's where it has them; what is weir's own starts with WEIR_.
-import { parseDurationUs } from "./core/duration.ts";
+import { parseDuration } from "./core/duration.ts";
 
 /** One environment variable. `parse` throws an Error whose message says what would be right. */
 interface Setting<Value> {
@@ -64,8 +64,8 @@ function header(name: string, fallback: string, help: string): Setting<string> {
 /** Milliseconds, rounded up. */
 function duration(name: string, fallback: string, help: string): Setting<number> {
   const parse = (value: string): number => {
-    const us = parseDurationUs(value);
-    if (us === undefined) throw new Error("must be a duration such as 500ms, 10s or 2m");
+    const us = parseDuration(value);
+    if (typeof us !== "number") throw new Error(`must be a duration: ${us.problem}`);
     return Math.ceil(us / 1_000);
   };
   return { name, fallback, type: "duration", help, parse };

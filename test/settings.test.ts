@@ -45,7 +45,9 @@ describe("settings", () => {
     expect(settings({ WEIR_DRAIN: "0" }).drain).toBe(0);
     expect(settings({ WEIR_DRAIN: "1m30s" }).drain).toBe(90_000);
     expect(settings({ REDIS_TIMEOUT: "150us" }).redisTimeout).toBe(1);
-    expect(problems({ WEIR_DRAIN: "5" })).toEqual(['WEIR_DRAIN="5": must be a duration such as 500ms, 10s or 2m']);
+    expect(problems({ WEIR_DRAIN: "5" })).toEqual([
+      'WEIR_DRAIN="5": must be a duration: write a number and a unit of us, ms, s, m, h or d, such as 500ms, 30s or 1h30m',
+    ]);
   });
 
   it("take words without regard to case", () => {

@@ -1,29 +1,37 @@
-// Durations as rules and settings write them: `500ms`, `30s`, `2h`, `1h30m` (the form of Go's time package, and days).
+// Durations as rules and settings write them: `500ms`, `30s`, `5m`, `2h`, `1d`, or several together (`1h30m`), as Go
+// writes durations, and days besides.
 
-const UNIT_US: Readonly<Record<string, number>> = {
-  us: 1,
-  µs: 1,
-  ms: 1_000,
-  s: 1_000_000,
-  m: 60_000_000,
-  h: 3_600_000_000,
-  d: 86_400_000_000,
+const UNIT_US: Readonly<Record<string, bigint>> = {
+  us: 1n,
+  µs: 1n,
+  μs: 1n,
+  ms: 1_000n,
+  s: 1_000_000n,
+  m: 60_000_000n,
+  h: 3_600_000_000n,
+  d: 86_400_000_000n,
 };
 
-const PART = /(\d+(?:\.\d+)?)(us|µs|ms|s|m|h|d)/gy;
+/** For JSON Schema, which has no flags; what it accepts is parsed below, or refused for its value. */
+export const DURATION_PATTERN = "^([0-9]+(\\.[0-9]+)?(us|µs|μs|ms|s|m|h|d))+$";
 
-/** Whole microseconds, 0 for `0`; `undefined` when the text is no duration or not a whole number of microseconds. */
-export function parseDurationUs(text: string): number | undefined {
+const DURATION = new RegExp(DURATION_PATTERN);
+const PARTS = /(\d+)(?:\.(\d+))?([a-zµμ]+)/g;
+const MAX_LENGTH = 40;
+
+/** Whole microseconds, 0 for `0`, or what is wrong with the text. Inexact above 2^53, which is 285 years. */
+export function parseDuration(text: string): number | { readonly problem: string } {
   if (text === "0") return 0;
-  let totalUs = 0;
-  PART.lastIndex = 0;
-  let end = 0;
-  for (let part = PART.exec(text); part !== null; part = PART.exec(text)) {
-    totalUs += Number(part[1]) * (UNIT_US[part[2] ?? ""] ?? Number.NaN);
-    end = PART.lastIndex;
+  if (text.length > MAX_LENGTH || !DURATION.test(text)) {
+    return { problem: "write a number and a unit of us, ms, s, m, h or d, such as 500ms, 30s or 1h30m" };
   }
-  if (end === 0 || end !== text.length) return undefined;
-  // Decimal fractions are not exact in binary; what is within a thousandth of a whole number was meant to be one.
-  const whole = Math.round(totalUs);
-  return Number.isSafeInteger(whole) && Math.abs(totalUs - whole) < 1e-3 ? whole : undefined;
+  let us = 0n;
+  for (const [, whole = "", fraction = "", unit = ""] of text.matchAll(PARTS)) {
+    const unitUs = UNIT_US[unit] ?? 0n;
+    const scaled = BigInt(whole + fraction) * unitUs;
+    const scale = 10n ** BigInt(fraction.length);
+    if (scaled % scale !== 0n) return { problem: "it must be a whole number of microseconds" };
+    us += scaled / scale;
+  }
+  return Number(us);
 }

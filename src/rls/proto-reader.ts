@@ -24,7 +24,7 @@ const MAX_DEPTH = 100;
 
 const TWO_TO_32 = 0x1_0000_0000;
 
-/** Node's method, which its types leave out. Takes a third of the time of `toString("latin1")` for short strings. */
+/** Node's own method, which its types leave out: 65 ns for a short string where `toString("latin1")` takes 73. */
 interface Latin1Source extends Uint8Array {
   latin1Slice(start: number, end: number): ByteString;
 }

@@ -2,8 +2,8 @@
 // contradicts something else is reported; the numbers themselves are checked by the algorithm.
 import { MAX_PERIOD_US } from "../core/algorithms/algorithm.ts";
 import { compileLimit } from "../core/algorithms/registry.ts";
+import { parseDuration } from "../core/duration.ts";
 import { type Limit, UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit.ts";
-import { parseDuration } from "./duration.ts";
 import { nearestWord } from "./nearest-word.ts";
 import { type Findings, problemAt, shown } from "./problem.ts";
 import type { Checked, Given } from "./schema.ts";
@@ -98,6 +98,10 @@ function periodOf(given: RateLimitMap, findings: Findings): number | undefined {
     const parsed = parseDuration(period.value);
     if (typeof parsed !== "number") {
       report(findings, given, period, `\`${shown(period.value)}\` is no period: ${parsed.problem}`);
+      return undefined;
+    }
+    if (parsed === 0) {
+      report(findings, given, period, `\`${shown(period.value)}\` is no period: it must be longer than 0`);
       return undefined;
     }
     periodUs = parsed;

@@ -2,9 +2,9 @@
 // its messages and the JSON Schema for editors all come from it. What words mean together is decided in compile.ts.
 import type { AlgorithmName } from "../core/algorithms/algorithm.ts";
 import { ALGORITHMS } from "../core/algorithms/registry.ts";
+import { DURATION_PATTERN } from "../core/duration.ts";
 import { MAX_UINT32, UNIT_SECONDS, type Unit } from "../core/limit.ts";
 import type { JsonObject } from "../core/rule-tree.ts";
-import { DURATION_PATTERN } from "./duration.ts";
 import type { Place } from "./problem.ts";
 
 /** The kinds of maps in a rule file. */

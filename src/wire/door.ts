@@ -27,7 +27,7 @@ export class GrpcError extends Error {
 }
 
 export interface Call {
-  /** Milliseconds from arrival until the caller gives up (`grpc-timeout`); `Infinity` when it did not say. */
+  /** Milliseconds from now until the caller gives up (`grpc-timeout`), above 0; `Infinity` when it did not say. */
   readonly timeoutMs: number;
 }
 

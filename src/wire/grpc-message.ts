@@ -1,7 +1,7 @@
 // The text of the `grpc-message` trailer: UTF-8, all but printable ASCII percent-encoded (gRPC over HTTP/2, "Responses").
 
 /** Longest text that is sent, in characters. Clients bound their header lists, some at 8 KiB. */
-export const MAX_MESSAGE_CHARACTERS = 1024;
+export const MAX_MESSAGE_CHARACTERS = 512;
 
 /** Printable ASCII except `%`; a space only inside, as a header value must not begin or end with one. */
 const PLAIN = /^(?! )[ -$&-~]*(?<! )$/;

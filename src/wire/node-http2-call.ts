@@ -49,7 +49,9 @@ export function serveCall(
   const unary = routes.unary.get(path);
   const streaming = routes.streaming.get(path);
   if (unary !== undefined) {
-    new IncomingCall(host, stream, path, timeoutMs).read((call, message) => call.answer(unary, message));
+    new IncomingCall(host, stream, path, timeoutMs).read((call, message, leftMs) =>
+      call.answer(unary, message, leftMs),
+    );
   } else if (streaming !== undefined) {
     new IncomingCall(host, stream, path, timeoutMs).read((call, message) => call.open(streaming, message));
   } else {
@@ -96,7 +98,7 @@ class IncomingCall {
   }
 
   /** Collects the message and hands it on once the caller has sent everything. */
-  read(then: (call: IncomingCall, message: Uint8Array) => void): void {
+  read(then: (call: IncomingCall, message: Uint8Array, timeLeftMs: number) => void): void {
     this.#stream.on("data", (chunk: Uint8Array) => {
       if (this.#over) return;
       const problem = this.#reader.push(chunk);
@@ -106,19 +108,20 @@ class IncomingCall {
       // Node ends the data of a call that was reset, too.
       if (this.#over || this.#stream.aborted || this.#stream.destroyed) return;
       const message = this.#reader.end();
+      const timeLeftMs = this.#deadlineMs - performance.now();
       if (message instanceof GrpcError) this.#fail(message);
-      else if (this.#timeLeftMs() <= 0) this.#expire();
-      else then(this, message);
+      else if (timeLeftMs <= 0) this.#expire();
+      else then(this, message, timeLeftMs);
     });
   }
 
-  answer(handler: UnaryHandler, message: Uint8Array): void {
+  answer(handler: UnaryHandler, message: Uint8Array, timeoutMs: number): void {
     if (this.#host.running >= MAX_RUNNING) {
       this.#fail(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, "too many calls are waiting"));
       return;
     }
     try {
-      const reply = handler(message, { timeoutMs: this.#timeLeftMs() });
+      const reply = handler(message, { timeoutMs });
       if (reply instanceof Uint8Array) this.#reply(reply);
       else this.#wait(reply);
     } catch (error) {
@@ -153,10 +156,6 @@ class IncomingCall {
       })
       .then((message) => this.#reply(message))
       .catch((error: unknown) => this.#failWith(error));
-  }
-
-  #timeLeftMs(): number {
-    return this.#deadlineMs - performance.now();
   }
 
   #expire(): void {

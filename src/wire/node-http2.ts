@@ -20,8 +20,6 @@ export function createNodeHttp2Server(
     const connection = new NodeHttp2Connection(socket, options, budget, handshakeMs);
     connections.add(connection);
     socket.once("close", () => connections.delete(connection));
-    // The listener may close between the accept and this event.
-    if (drained !== undefined) connection.drain();
   });
 
   async function drain(graceMs: number): Promise<void> {
