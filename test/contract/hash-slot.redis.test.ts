@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { counterKey, keyHead } from "../../src/core/counter-key.ts";
 import { hashTagOf, slotOf } from "../support/hash-slot.ts";
-import { sha256 } from "../support/limiter-of.ts";
+import { sha256 } from "../support/sha256.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 
 let folder: string;
