@@ -42,6 +42,7 @@ export interface App {
 export async function startApp(settings: Settings, logger: Logger): Promise<App> {
   const counts = new Counts();
   const health = new Health();
+  health.report("process", false, "starting");
   const { store, readings } = await openStore(settings, logger, health);
   const limiter = new Limiter({
     store,
@@ -77,7 +78,7 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
     listen(debug, settings.debugHost, settings.debugPort),
   ]);
   loader.watch();
-  health.set("sigterm", true);
+  health.report("process", true);
   loadTheRest();
 
   return {
@@ -90,7 +91,7 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
     reload: () => loader.load(),
     stop: async () => {
       const wasServing = health.healthy;
-      health.set("sigterm", false, "weir is stopping");
+      health.report("process", false, "weir is stopping");
       loader.close();
       // Nobody sends calls to a server that is not healthy, so there is nothing to wait for.
       if (wasServing && settings.drain > 0) await sleep(settings.drain);
@@ -122,7 +123,7 @@ function openGrpc(
         ],
         ...routes.unary,
       ]),
-      streaming: new Map(routes.streaming),
+      streaming: routes.streaming,
     },
     limits: { maxMessageBytes: settings.maxMessageBytes, maxHeaderListBytes: settings.maxHeaderListBytes },
     onBug: (error, path) => logger.error({ path, error: stackOf(error) }, "weir has a defect: please report this"),
@@ -202,7 +203,7 @@ async function openRedis(settings: Settings, logger: Logger, health: Health): Pr
   const { openRedisStore } = await import("./stores/redis/open.ts");
   let connected = false;
   let wasConnected = false;
-  health.set("redis", false, "Redis is not connected yet");
+  health.report("redis", false, "Redis is not connected yet");
   const store = openRedisStore(
     redisTarget(settings),
     { deadlineMs: settings.redisDeadline },
@@ -211,7 +212,7 @@ async function openRedis(settings: Settings, logger: Logger, health: Health): Pr
         connected = state.kind === "ready";
         wasConnected ||= connected;
         const healthy = settings.redisHealthActive ? connected : wasConnected;
-        health.set("redis", healthy, healthy ? "" : "Redis is not connected");
+        health.report("redis", healthy, healthy ? "" : "Redis is not connected");
         if (state.kind === "ready") logger.info({ server: state.server }, "Redis is connected");
         if (state.kind === "connecting") logger.warn({ reason: state.reason }, "Redis is not connected");
       },
@@ -250,7 +251,7 @@ function redisTarget(settings: Settings): RedisTarget {
 
 function openRules(settings: Settings, logger: Logger, counts: Counts, health: Health, limiter: Limiter): RuleLoader {
   const parts = [settings.runtimeRoot, settings.runtimeSubdirectory, settings.runtimeAppDirectory];
-  if (settings.healthyWithConfig) health.set("config", false, "no rules are loaded");
+  if (settings.healthyWithConfig) health.report("config", false, "no rules are loaded");
   const loader = new RuleLoader({
     directory: join(...parts.filter((part) => part !== "")),
     compile: { keyPrefix: settings.keyPrefix, mergeDomains: settings.mergeDomainConfig, sha256 },
@@ -260,7 +261,7 @@ function openRules(settings: Settings, logger: Logger, counts: Counts, health: H
       counts.loads.success += 1;
       for (const warning of warnings) logger.warn(warning);
       logger.info({ domains: tree.domains.size, rules: tree.rules.length }, "rules are in force");
-      if (settings.healthyWithConfig) health.set("config", tree.domains.size > 0, "no domain has rules");
+      if (settings.healthyWithConfig) health.report("config", tree.domains.size > 0, "no domain has rules");
     },
     onFailed: (problems, warnings) => {
       counts.loads.error += 1;

@@ -2,12 +2,12 @@
 //
 // envoyproxy/ratelimit always answers SERVING for the empty name; here both names follow the health of the server, so
 // that a probe that names no service sees it, too.
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import {
-  HealthCheckRequestSchema,
-  HealthCheckResponseSchema,
-  HealthCheckResponse_ServingStatus as ServingStatus,
-} from "../gen/grpc/health/v1/health_pb.js";
+//
+// Its two messages have one field each, so they are read and written by hand: the generated code for them would take as
+// long to load as all the rest of weir.
+
+import { ProtoReader, tagOf, WireType } from "../protobuf/proto-reader.ts";
+import { ProtoWriter } from "../protobuf/proto-writer.ts";
 import { GrpcCode, GrpcError, type GrpcRoutes, type ReplyStream } from "../wire/door.ts";
 import type { Health } from "./health.ts";
 
@@ -17,9 +17,13 @@ const WATCH = "/grpc.health.v1.Health/Watch";
 /** The server as a whole, and the name that envoyproxy/ratelimit uses. */
 const SERVICES: ReadonlySet<string> = new Set(["", "ratelimit"]);
 
-const SERVING = reply(ServingStatus.SERVING);
-const NOT_SERVING = reply(ServingStatus.NOT_SERVING);
-const SERVICE_UNKNOWN = reply(ServingStatus.SERVICE_UNKNOWN);
+/** `HealthCheckRequest.service`. */
+const SERVICE = tagOf(1, WireType.BYTES);
+
+/** Answers by `HealthCheckResponse.ServingStatus`. */
+const SERVING = reply(1);
+const NOT_SERVING = reply(2);
+const SERVICE_UNKNOWN = reply(3);
 
 export function healthRoutes(health: Health): GrpcRoutes {
   const current = (): Uint8Array => (health.healthy ? SERVING : NOT_SERVING);
@@ -42,14 +46,24 @@ export function healthRoutes(health: Health): GrpcRoutes {
   return { unary: new Map([[CHECK, check]]), streaming: new Map([[WATCH, watch]]) };
 }
 
+/** As bytes, which for the names that are known are their text. */
 function serviceOf(message: Uint8Array): string {
+  let service = "";
   try {
-    return fromBinary(HealthCheckRequestSchema, message).service;
+    const reader = new ProtoReader(message);
+    while (reader.more()) {
+      const tag = reader.tag();
+      if (tag === SERVICE) service = reader.string();
+      else reader.skip(tag);
+    }
   } catch (cause) {
     throw new GrpcError(GrpcCode.INVALID_ARGUMENT, "malformed HealthCheckRequest", { cause });
   }
+  return service;
 }
 
-function reply(status: ServingStatus): Uint8Array {
-  return toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
+function reply(status: number): Uint8Array {
+  const writer = new ProtoWriter();
+  writer.varint(1, status);
+  return writer.finish();
 }

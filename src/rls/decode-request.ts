@@ -7,7 +7,7 @@
 import type { ByteString, Descriptor, Entry, LimitOverride, LimitRequest } from "../core/descriptor.ts";
 import { TooLargeError } from "../core/errors.ts";
 import type { Unit } from "../core/limit.ts";
-import { ProtoReader, tagOf, WireType } from "./proto-reader.ts";
+import { ProtoReader, tagOf, WireType } from "../protobuf/proto-reader.ts";
 
 export interface RequestLimits {
   /** Descriptors in a request. */
@@ -32,6 +32,11 @@ const WRAPPER_VALUE = tagOf(1, WireType.VARINT);
 
 /** By number of `envoy.type.v3.RateLimitUnit`, whose 0 means unknown, and the week, which Envoy's answers have at 7. */
 const UNITS: readonly (Unit | undefined)[] = [undefined, "second", "minute", "hour", "day", "month", "year", "week"];
+
+/** The unit that a number on the wire means; `undefined` for none. */
+export function unitOf(number: number): Unit | undefined {
+  return UNITS[number];
+}
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -128,7 +133,7 @@ function mergeLimit(reader: ProtoReader, limit: Mutable<LimitOverride>): void {
         limit.requestsPerUnit = reader.uint32();
         break;
       case LIMIT_UNIT:
-        limit.unit = UNITS[reader.uint32()];
+        limit.unit = unitOf(reader.uint32());
         break;
       case LIMIT_UNIT_MULTIPLIER:
         limit.unitMultiplier = mergeUint32(reader, limit.unitMultiplier === ABSENT ? 0 : limit.unitMultiplier);

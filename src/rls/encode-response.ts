@@ -5,9 +5,9 @@ import type { DescriptorStatus, Verdict } from "../core/decision.ts";
 import type { LimitRequest } from "../core/descriptor.ts";
 import { type Limit, MAX_UINT32, type Unit } from "../core/limit.ts";
 import type { Json } from "../core/rule-tree.ts";
+import { ProtoWriter } from "../protobuf/proto-writer.ts";
 import { cleanName, type HeaderNames, limitHeaders, remainingOf, secondsUntilReset } from "./answer.ts";
 import { dynamicMetadata } from "./metadata.ts";
-import { ProtoWriter } from "./proto-writer.ts";
 
 export interface ResponseOptions {
   /** The three headers to return; `undefined` for none. */
