@@ -6,8 +6,8 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { counterKey, keyHead } from "../../src/core/counter-key.ts";
 import { hashTagOf, slotOf } from "../support/hash-slot.ts";
-import { sha256 } from "../support/sha256.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
+import { sha256 } from "../support/sha256.ts";
 
 let folder: string;
 let server: RedisServer;

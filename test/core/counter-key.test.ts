@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { counterKey, type KeyPlan, keyHead, MAX_PART_BYTES } from "../../src/core/counter-key.ts";
 import type { Entry } from "../../src/core/descriptor.ts";
 import { hashTagOf } from "../support/hash-slot.ts";
-import { sha256 } from "../support/sha256.ts";
 import { fc, test } from "../support/property.ts";
+import { sha256 } from "../support/sha256.ts";
 
 const PERIOD_US = 60_000_000;
 

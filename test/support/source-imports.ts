@@ -1,20 +1,27 @@
 // What source files import, read from their text: static, type-only, re-exported and dynamic imports alike.
 
-/** The specifiers that a file imports, in order, as they stand there. */
-export function importsOf(text: string): string[] {
+export interface Import {
+  /** As it stands in the file. */
+  readonly specifier: string;
+  /** `import type` and `export type`, which are gone when the program runs. */
+  readonly typesOnly: boolean;
+}
+
+/** What a file imports, in order. */
+export function importsOf(text: string): Import[] {
   const code = withoutComments(text);
-  const found: { at: number; specifier: string }[] = [];
+  const found: (Import & { at: number })[] = [];
   for (const pattern of PATTERNS) {
-    for (const match of code.matchAll(pattern)) {
-      found.push({ at: match.index, specifier: match.groups?.["specifier"] ?? "" });
+    for (const { index, groups } of code.matchAll(pattern)) {
+      found.push({ at: index, specifier: groups?.["specifier"] ?? "", typesOnly: groups?.["type"] !== undefined });
     }
   }
-  return found.sort((a, b) => a.at - b.at).map(({ specifier }) => specifier);
+  return found.sort((a, b) => a.at - b.at).map(({ specifier, typesOnly }) => ({ specifier, typesOnly }));
 }
 
 const PATTERNS = [
-  // import x from "a"; import { type x } from "a"; import type { x } from "a"; export * from "a"
-  /(?:^|[;}\s])(?:import|export)\b[^"'`;()]*?\bfrom\s*(["'])(?<specifier>[^"'\n]*)\1/g,
+  // import x from "a"; import type { x } from "a"; export * from "a"
+  /(?:^|[;}\s])(?:import|export)\s(?<type>\s*type\s(?!\s*from\b))?[^"'`;()]*?\bfrom\s*(["'])(?<specifier>[^"'\n]*)\2/g,
   // import "a"
   /(?:^|[;}\s])import\s*(["'])(?<specifier>[^"'\n]*)\1/g,
   // import("a"), also in a type; require("a")
