@@ -87,7 +87,7 @@ const actions = fc.array(
     fc.record({ remove: fc.nat({ max: 30 }) }),
     fc.record({ sweep: fc.nat({ max: 5 }) }),
   ),
-  { maxLength: 200, size: "max" },
+  { maxLength: 80, size: "max" },
 );
 
 describe("any use", () => {
