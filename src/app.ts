@@ -11,8 +11,8 @@ import type { Sha256, Store } from "./core/ports.ts";
 import type { RuleTree } from "./core/rule-tree.ts";
 import { healthRoutes } from "./health/grpc-service.ts";
 import { Health } from "./health/health.ts";
+import { closeServer } from "./http/close-server.ts";
 import { createHttpServer } from "./http/server.ts";
-import { closeServer, hostPort, listen } from "./listen.ts";
 import type { Logger } from "./logger.ts";
 import { Counts } from "./metrics/counts.ts";
 import type { Reading } from "./metrics/prometheus.ts";
@@ -23,6 +23,7 @@ import type { Settings } from "./settings.ts";
 import { MemoryStore } from "./stores/memory/store.ts";
 import type { RedisTarget } from "./stores/redis/connect.ts";
 import type { GrpcServer, ListenAddress, UnaryHandler } from "./wire/door.ts";
+import { addressText, listen } from "./wire/listen.ts";
 import { createNodeHttp2Server } from "./wire/node-http2.ts";
 
 /** What is left of running calls and connections this long after the drain is cut. Milliseconds. */
@@ -72,10 +73,12 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
   });
   const debug = openDebug(counts, readings, limiter);
 
+  const httpAddress = { kind: "tcp", host: settings.host, port: settings.port } as const;
+  const debugAddress = { kind: "tcp", host: settings.debugHost, port: settings.debugPort } as const;
   const [httpPort, grpcPort, debugPort] = await Promise.all([
-    listen(http, settings.host, settings.port),
+    listen(http, httpAddress),
     grpc.listen(grpcAddress(settings)),
-    listen(debug, settings.debugHost, settings.debugPort),
+    listen(debug, debugAddress),
   ]);
   loader.watch();
   health.report("process", true);
@@ -83,9 +86,9 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
 
   return {
     addresses: {
-      http: hostPort(settings.host, httpPort),
-      grpc: settings.grpcUds === "" ? hostPort(settings.grpcHost, grpcPort) : settings.grpcUds,
-      debug: hostPort(settings.debugHost, debugPort),
+      http: addressText({ ...httpAddress, port: httpPort }),
+      grpc: addressText({ ...grpcAddress(settings), port: grpcPort }),
+      debug: addressText({ ...debugAddress, port: debugPort }),
     },
     tree: () => limiter.tree,
     reload: () => loader.load(),

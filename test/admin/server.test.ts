@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDebugServer } from "../../src/admin/server.ts";
-import { closeServer, listen } from "../../src/listen.ts";
+import { closeServer } from "../../src/http/close-server.ts";
+import { listen } from "../../src/wire/listen.ts";
 
 describe("the debug port", () => {
   const server = createDebugServer([
@@ -15,7 +16,7 @@ describe("the debug port", () => {
   let base = "";
 
   beforeAll(async () => {
-    base = `http://127.0.0.1:${await listen(server, "127.0.0.1", 0)}`;
+    base = `http://127.0.0.1:${await listen(server, { kind: "tcp", host: "127.0.0.1", port: 0 })}`;
   });
   afterAll(() => closeServer(server, 0));
 

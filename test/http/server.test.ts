@@ -1,8 +1,9 @@
 import { request as httpRequest, type Server } from "node:http";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { closeServer } from "../../src/http/close-server.ts";
 import { createHttpServer, type HttpHandlers } from "../../src/http/server.ts";
-import { closeServer, listen } from "../../src/listen.ts";
+import { listen } from "../../src/wire/listen.ts";
 
 let server: Server | undefined;
 const errors: unknown[] = [];
@@ -16,7 +17,7 @@ async function start(handlers: Partial<HttpHandlers> = {}): Promise<number> {
     onError: (error) => errors.push(error),
     ...handlers,
   });
-  return listen(server, "127.0.0.1", 0);
+  return listen(server, { kind: "tcp", host: "127.0.0.1", port: 0 });
 }
 
 afterEach(async () => {
@@ -104,8 +105,8 @@ describe("the HTTP port", () => {
 
   it("names the address that it cannot listen on", async () => {
     const port = await start();
-    await expect(listen(createHttpServer({} as HttpHandlers), "127.0.0.1", port)).rejects.toThrow(
-      `cannot listen on 127.0.0.1:${port}: listen EADDRINUSE`,
-    );
+    await expect(
+      listen(createHttpServer({} as HttpHandlers), { kind: "tcp", host: "127.0.0.1", port }),
+    ).rejects.toThrow(`cannot listen on 127.0.0.1:${port}: listen EADDRINUSE`);
   });
 });
