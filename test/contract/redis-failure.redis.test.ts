@@ -1,5 +1,6 @@
 // What the Redis store does when its server is slow, frozen, gone or unwilling: it says so in time, and never counts
 // a request twice.
+import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Check } from "../../src/core/ports.ts";
 import { HOUR, makeLimit } from "../support/make-limit.ts";
@@ -49,6 +50,11 @@ function freeze(server: RedisServer): void {
 
 function thaw(server: RedisServer): void {
   server.process.kill("SIGCONT");
+}
+
+/** Resolves once the client has given up for good. Errors on the way there are of no interest. */
+function endOf({ client }: OpenRedisStore): Promise<void> {
+  return new Promise((resolve) => client.once("end", () => resolve()));
 }
 
 /** Milliseconds until the promise was rejected, and with what. */
@@ -194,7 +200,45 @@ describe("a lost connection", () => {
   });
 });
 
+describe("closing", () => {
+  it.each(["before", "while", "after"])("ends the connection for good, %s it is made", async (when) => {
+    const server = await start();
+    const redis = openRedisStore(server.port);
+    if (when === "while") await once(redis.client, "connect");
+    if (when === "after") await redis.until(({ kind }) => kind === "ready");
+    const ended = endOf(redis);
+    redis.store.close();
+    await ended;
+    expect(redis.states.at(-1)).toEqual({ kind: "closed" });
+    expect(redis.states.filter(({ kind }) => kind === "closed")).toHaveLength(1);
+    expect(redis.client.status).toBe("end");
+  });
+
+  it("ends what is under way with an error, and nothing is tried again", async () => {
+    const server = await start();
+    const redis = await connect(server);
+    freeze(server);
+    const underWay = rejection(ask(redis.store, check));
+    await new Promise((resolve) => setImmediate(resolve));
+    const ended = endOf(redis);
+    redis.store.close();
+    expect((await underWay).error).toMatchObject({ name: "StoreError", transient: true });
+    await ended;
+    expect(redis.connection.state).toEqual({ kind: "closed" });
+  });
+});
+
 describe("a server that cannot be used", () => {
+  it("because it is a replica refuses to count, and looks still work", async () => {
+    const primary = await start();
+    const replica = await start(["--replicaof", "127.0.0.1", `${primary.port}`]);
+    const redis = await connect(replica);
+    await expect(ask(redis.store, check)).rejects.toMatchObject({ name: "StoreError", transient: true });
+    expect(await ask(redis.store, { ...check, hits: 0 })).toMatchObject({ allowed: true, remaining: 100 });
+    await redis.client.replicaof("NO", "ONE");
+    expect(await ask(redis.store, check)).toMatchObject({ allowed: true, remaining: 99 });
+  });
+
   it("is tried again until it is there", async () => {
     const server = await start();
     await server.stop();
