@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Decision, newDecision } from "../../src/core/decision.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
-import { FakeClock } from "../support/fake-clock.ts";
+import { FakeClock, START_US } from "../support/fake-clock.ts";
 import { HOUR, MINUTE, makeLimit, SECOND } from "../support/make-limit.ts";
 import { randomPrefix } from "../support/redis-store.ts";
 
@@ -243,6 +243,28 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await spare([{ key: other, limit: roomy, hits: 1 }])).toMatchObject([{ allowed: true, remaining: 6 }]);
       });
 
+      it("charges only what is refused when something else has refused already", async () => {
+        fresh();
+        await ask(store, { key, limit, hits: 2 });
+        const checks = [
+          { key: other, limit: roomy, hits: 2 },
+          { key, limit, hits: 1 },
+          { key: other, limit: roomy, hits: 11 },
+        ];
+        const decisions = await askAll(store, checks, "spare_refused");
+        expect(decisions.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+          [true, 10],
+          [false, 0],
+          [false, 10],
+        ]);
+        expect(await askAll(store, [{ key: other, limit: roomy, hits: 4 }], "spare_refused")).toMatchObject([
+          { allowed: true, remaining: 10 },
+        ]);
+        // 2 + 1 were counted by the window.
+        expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ remaining: 0 });
+        expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ remaining: 1 });
+      });
+
       it("is one step for all clients: a companion is charged exactly as often as its check passed", async () => {
         fresh();
         const clients = await Promise.all(Array.from({ length: 4 }, () => opened.another()));
@@ -277,21 +299,51 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await ask(store, { key, limit: window(20), hits: 1 })).toMatchObject({ allowed: true, remaining: 12 });
       });
 
-      it("keeps the used hits of a bucket, drained at the old rate", async () => {
+      const bucket = (requestsPerUnit: number, burst: number): Limit =>
+        makeLimit({ algorithm: "token_bucket", requestsPerUnit, periodUs: MINUTE, burst });
+
+      it("that was raised takes a bucket over at once, with what was used", async () => {
         fresh();
-        const bucket = (requestsPerUnit: number, burst: number): Limit =>
-          makeLimit({ algorithm: "token_bucket", requestsPerUnit, periodUs: MINUTE, burst });
-        clock.set(new FakeClock().nowUs());
-        await ask(store, { key, limit: bucket(60, 60), hits: 40 });
-        clock.advance(10 * SECOND);
-        // 40 used, 10 of them drained at 1 a second: 30 stay used, whatever the new rate is.
-        expect(await ask(store, { key, limit: bucket(7, 100), hits: 0 })).toMatchObject({ remaining: 70 });
+        clock.set(START_US);
+        await ask(store, { key, limit: bucket(6, 60), hits: 40 });
+        clock.advance(100 * SECOND);
+        // 40 used, 10 of them drained at 6 a minute; the other 30 drain at one a second, even under a burst of 20.
         expect(await ask(store, { key, limit: bucket(60, 20), hits: 0 })).toEqual({
           allowed: false,
           remaining: 0,
-          retryAfterUs: SECOND,
-          resetAfterUs: 20 * SECOND,
+          retryAfterUs: 11 * SECOND,
+          resetAfterUs: 30 * SECOND,
         });
+        clock.advance(15 * SECOND);
+        expect(await ask(store, { key, limit: bucket(6, 60), hits: 0 })).toMatchObject({ remaining: 45 });
+      });
+
+      it("that was lowered lets a bucket drain at its old rate until something is charged", async () => {
+        fresh();
+        clock.set(START_US);
+        await ask(store, { key, limit: bucket(60, 60), hits: 40 });
+        clock.advance(10 * SECOND);
+        const lowered = bucket(6, 10);
+        // 30 are used, and 21 must go before one fits.
+        const refused = { allowed: false, remaining: 0, retryAfterUs: 21 * SECOND, resetAfterUs: 30 * SECOND };
+        expect(await ask(store, { key, limit: lowered, hits: 0 })).toEqual(refused);
+        expect(await ask(store, { key, limit: lowered, hits: 1 })).toEqual(refused);
+        clock.advance(21 * SECOND);
+        expect(await ask(store, { key, limit: lowered, hits: 1 })).toEqual({
+          allowed: true,
+          remaining: 0,
+          retryAfterUs: 0,
+          resetAfterUs: 100 * SECOND,
+        });
+      });
+
+      it("gives nothing away while clients disagree about it", async () => {
+        fresh();
+        clock.set(START_US);
+        await ask(store, { key, limit: bucket(60, 20), hits: 20 });
+        for (const limit of [bucket(60, 10), bucket(6, 10), bucket(600, 1), bucket(60, 20)]) {
+          for (const hits of [0, 1]) expect(await ask(store, { key, limit, hits })).toMatchObject({ allowed: false });
+        }
       });
     });
   });

@@ -7,6 +7,7 @@ import {
   fraction,
   greatestDivisor,
   isAtMost,
+  isBelow,
   larger,
   minus,
   plus,
@@ -33,15 +34,8 @@ export interface LevelModel {
 }
 
 export const levelOracle: Oracle<LevelModel> = {
-  ask: (state, limit, nowUs, hits) =>
-    starts(state, limit, BigInt(nowUs)).map(({ start, rewritten }) =>
-      judge(state, start, rewritten, limit, BigInt(nowUs), BigInt(hits)),
-    ),
-  freshFromUs: (state, nowUs) => {
-    // Until its tick has come, a stamp ahead of the clock holds back what is charged next.
-    const from = state.tick * state.grain.tickUs;
-    return Number(earliest(later(from, BigInt(nowUs)), (atUs) => usedAt(state, atUs).num === 0n));
-  },
+  ask: (state, limit, nowUs, hits) => ask(state, limit, BigInt(nowUs), BigInt(hits)),
+  freshFromUs: (state, nowUs) => Number(earliest(BigInt(nowUs), (atUs) => usedAt(state, atUs).num === 0n)),
 };
 
 export function grainOf(limit: OracleLimit): Grain {
@@ -63,18 +57,73 @@ function usedAt({ grain, tick, used }: LevelModel, atUs: bigint): Fraction {
   return larger(ZERO, minus(used, times(fraction(grain.tickUnits, grain.hitUnits), ticks)));
 }
 
-/** The states from which `now` may be judged, and whether the stored one had to be rewritten to get there. */
-function starts(
+/** What is asked of a counter at one moment. */
+interface Question {
+  readonly limit: OracleLimit;
+  readonly nowUs: bigint;
+  readonly hits: bigint;
+}
+
+function ask(
   state: LevelModel | undefined,
   limit: OracleLimit,
   nowUs: bigint,
-): { start: LevelModel; rewritten: boolean }[] {
+  hits: bigint,
+): readonly OracleStep<LevelModel>[] {
+  const question = { limit, nowUs, hits };
   const grain = grainOf(limit);
-  if (state === undefined) return [{ start: { grain, tick: nowUs / grain.tickUs, used: ZERO }, rewritten: false }];
+  if (state === undefined) {
+    return [judge(undefined, { grain, tick: nowUs / grain.tickUs, used: ZERO }, question)];
+  }
   const badClock = state.tick * state.grain.tickUs - nowUs > TRUSTED_AHEAD_US;
   const trusted = badClock ? { ...state, tick: nowUs / state.grain.tickUs } : state;
-  if (sameGrain(state.grain, grain)) return [{ start: trusted, rewritten: badClock }];
-  return carriedOver(trusted, grain, limit, nowUs).map((start) => ({ start, rewritten: true }));
+  // What stays stored when nothing is charged.
+  const kept = badClock ? trusted : state;
+  if (sameGrain(state.grain, grain)) return [judge(kept, trusted, question)];
+  const [oldRate, newRate] = [rateOf(state.grain), rateOf(grain)];
+  // Equal rates in other grains may be taken for either: the implementation compares them as doubles.
+  return [
+    ...(isBelow(oldRate, newRate) ? [] : underLoweredLimit(kept, settled(trusted, nowUs), grain, question)),
+    ...(isBelow(newRate, oldRate) ? [] : underRaisedLimit(trusted, grain, question)),
+  ];
+}
+
+/**
+ * A raised limit takes the counter over at once, also when it only looks: the used part stays used, even if it is more
+ * than the new limit holds.
+ */
+function underRaisedLimit(state: LevelModel, grain: Grain, question: Question): OracleStep<LevelModel>[] {
+  return carriedOver(state, grain, question.nowUs).map((carried) => {
+    const taken = settled(carried, question.nowUs);
+    return judge(taken, taken, question);
+  });
+}
+
+/**
+ * Under a lowered limit a counter goes on draining at its own, faster rate until something is charged or given back.
+ * Only then does the new limit take it over.
+ */
+function underLoweredLimit(
+  kept: LevelModel,
+  current: LevelModel,
+  grain: Grain,
+  question: Question,
+): OracleStep<LevelModel>[] {
+  const { limit, nowUs, hits } = question;
+  const allowed = hits < 0n || fits(current, limit, nowUs, hits === 0n ? 1n : hits);
+  const writes = hits < 0n ? current.used.num > 0n : hits > 0n && (allowed || limit.countDenied);
+  if (!writes) return [{ answer: answerOf(current, allowed, question), state: kept }];
+  return carriedOver(current, grain, nowUs).map((taken) => {
+    // Carrying over may round up by more than there was room for.
+    const room = minus(fraction(BigInt(limit.burst)), fraction(hits));
+    const used = hits > 0n && allowed ? smaller(taken.used, room) : taken.used;
+    const next = charged({ ...taken, used }, allowed, question);
+    return { answer: answerOf(next, allowed, question), state: next };
+  });
+}
+
+function rateOf({ tickUs, tickUnits, hitUnits }: Grain): Fraction {
+  return fraction(tickUnits, hitUnits * tickUs);
 }
 
 function later(a: bigint, b: bigint): bigint {
@@ -88,65 +137,66 @@ function sameGrain(a: Grain, b: Grain): boolean {
 
 /**
  * A state of another limit: it drains at the old rate up to now, then its used part stays used, rounded up to the next
- * unit of the new limit or one more, never above what the new limit holds, from the next full tick on.
+ * unit of the new limit or one more, from the next full tick on.
  */
-function carriedOver(state: LevelModel, grain: Grain, limit: OracleLimit, nowUs: bigint): LevelModel[] {
+function carriedOver(state: LevelModel, grain: Grain, nowUs: bigint): LevelModel[] {
   const stampUs = state.tick * state.grain.tickUs;
   const tick = ceilOf(fraction(later(stampUs, nowUs), grain.tickUs));
-  const units = ceilOf(times(usedAt(state, nowUs), grain.hitUnits));
-  const capacity = fraction(BigInt(limit.burst));
-  return [units, units + 1n].map((rounded) => ({
+  const used = usedAt(state, nowUs);
+  const units = ceilOf(times(used, grain.hitUnits));
+  // Without a rest nothing is rounded.
+  const rest = used.num % used.den !== 0n;
+  return (rest ? [units, units + 1n] : [units]).map((rounded) => ({
     grain,
     tick,
-    used: smaller(capacity, fraction(rounded, grain.hitUnits)),
+    used: smaller(mostUsed(grain), fraction(rounded, grain.hitUnits)),
   }));
 }
 
-function judge(
-  stored: LevelModel | undefined,
-  start: LevelModel,
-  rewritten: boolean,
-  limit: OracleLimit,
-  nowUs: bigint,
-  hits: bigint,
-): OracleStep<LevelModel> {
-  const { grain } = start;
-  const capacity = fraction(BigInt(limit.burst));
-  const nowTick = nowUs / grain.tickUs;
-  const used = reduced(usedAt(start, nowUs));
-  // With nothing used the counter is as good as new, whatever its stamp says.
-  const current: LevelModel = { grain, tick: used.num === 0n ? nowTick : later(start.tick, nowTick), used };
+/** The state moved to now. With nothing used it is as good as new, whatever its stamp says. */
+function settled(state: LevelModel, nowUs: bigint): LevelModel {
+  const nowTick = nowUs / state.grain.tickUs;
+  const used = reduced(usedAt(state, nowUs));
+  return { grain: state.grain, tick: used.num === 0n ? nowTick : later(state.tick, nowTick), used };
+}
+
+/**
+ * @param kept what stays stored when nothing is charged
+ * @param start the state to judge
+ */
+function judge(kept: LevelModel | undefined, start: LevelModel, question: Question): OracleStep<LevelModel> {
+  const { limit, nowUs, hits } = question;
+  const current = settled(start, nowUs);
+  const allowed = hits < 0n || fits(current, limit, nowUs, hits === 0n ? 1n : hits);
+  const writes = hits < 0n ? current.used.num > 0n : hits > 0n && (allowed || limit.countDenied);
+  const next = writes ? charged(current, allowed, question) : current;
+  return { answer: answerOf(next, allowed, question), state: writes ? next : kept };
+}
+
+function fits(state: LevelModel, limit: OracleLimit, atUs: bigint, hits: bigint): boolean {
+  return isAtMost(plus(usedAt(state, atUs), fraction(hits)), fraction(BigInt(limit.burst)));
+}
+
+/** The state with the hits taken, or given back. */
+function charged(state: LevelModel, allowed: boolean, { hits }: Question): LevelModel {
+  const raised = plus(state.used, fraction(hits));
+  const bounded = allowed ? raised : larger(state.used, smaller(mostUsed(state.grain), raised));
+  return { ...state, used: reduced(larger(ZERO, bounded)) };
+}
+
+function answerOf(state: LevelModel, allowed: boolean, { limit, nowUs, hits }: Question): OracleStep<never>["answer"] {
   const asked = hits === 0n ? 1n : hits;
-  const fits = (state: LevelModel, atUs: bigint): boolean =>
-    isAtMost(plus(usedAt(state, atUs), fraction(asked)), capacity);
-
-  const allowed = asked < 0n || fits(current, nowUs);
-  let next = current;
-  let charged = false;
-  if (hits > 0n && allowed) {
-    next = { ...current, used: plus(current.used, fraction(hits)) };
-    charged = true;
-  } else if (hits > 0n && limit.countDenied) {
-    next = { ...current, used: larger(current.used, smaller(mostUsed(grain), plus(current.used, fraction(hits)))) };
-    charged = true;
-  } else if (hits < 0n && current.used.num > 0n) {
-    next = { ...current, used: larger(ZERO, plus(current.used, fraction(hits))) };
-    charged = true;
-  }
-
+  const capacity = BigInt(limit.burst);
   let retryAfterUs = 0n;
   if (!allowed) {
-    retryAfterUs = asked > BigInt(limit.burst) ? -1n : earliest(nowUs, (atUs) => fits(next, atUs)) - nowUs;
+    retryAfterUs = asked > capacity ? -1n : earliest(nowUs, (atUs) => fits(state, limit, atUs, asked)) - nowUs;
   }
-  const free = floorOf(minus(capacity, next.used));
+  const free = floorOf(minus(fraction(capacity), state.used));
   return {
-    answer: {
-      allowed,
-      remaining: Number(free > 0n ? free : 0n),
-      retryAfterUs: Number(retryAfterUs),
-      resetAfterUs: Number(earliest(nowUs, (atUs) => usedAt(next, atUs).num === 0n) - nowUs),
-    },
-    state: charged || rewritten ? { ...next, used: reduced(next.used) } : stored,
+    allowed,
+    remaining: Number(free > 0n ? free : 0n),
+    retryAfterUs: Number(retryAfterUs),
+    resetAfterUs: Number(earliest(nowUs, (atUs) => usedAt(state, atUs).num === 0n) - nowUs),
   };
 }
 

@@ -1,6 +1,7 @@
 // Whole requests against the oracles: several counters, several checks, both check modes. Where an oracle leaves more
 // than one right answer open, every possible course of events (a world) is followed until an answer rules it out.
 import type { AlgorithmName } from "../../src/core/algorithms/algorithm.ts";
+import type { CheckMode } from "../../src/core/ports.ts";
 import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
 import type { OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
@@ -25,7 +26,7 @@ export const EMPTY_WORLD: World = new Map();
 export function worldsAfter(
   worlds: readonly World[],
   checks: readonly OracleCheck[],
-  mode: "each" | "spare",
+  mode: CheckMode,
   nowUs: number,
   answers: readonly OracleAnswer[],
 ): World[] {
@@ -38,7 +39,7 @@ export function worldsAfter(
 export function rightAnswers(
   worlds: readonly World[],
   checks: readonly OracleCheck[],
-  mode: "each" | "spare",
+  mode: CheckMode,
   nowUs: number,
 ): readonly OracleAnswer[] {
   return possibleSteps(worlds, checks, mode, nowUs, undefined)[0]?.answers ?? [];
@@ -65,13 +66,13 @@ interface Course {
 function possibleSteps(
   worlds: readonly World[],
   checks: readonly OracleCheck[],
-  mode: "each" | "spare",
+  mode: CheckMode,
   nowUs: number,
   answers: readonly OracleAnswer[] | undefined,
 ): Course[] {
   return worlds.flatMap((world) => {
     const hitsOptions =
-      mode === "spare" && checks.length > 1 ? sparedHits(world, checks, nowUs) : [checks.map(({ hits }) => hits)];
+      mode === "each" ? [checks.map(({ hits }) => hits)] : sparedHits(world, checks, mode === "spare_refused", nowUs);
     return hitsOptions.flatMap((hits) => {
       let courses: Course[] = [{ world, answers: [] }];
       for (const [index, check] of checks.entries()) {
@@ -86,15 +87,15 @@ function possibleSteps(
   });
 }
 
-/** Each check is first judged alone; if one would be refused, those that would pass only look. */
-function sparedHits(world: World, checks: readonly OracleCheck[], nowUs: number): number[][] {
+/** Each check is first judged alone; if one would be refused, or something else was, those that would pass only look. */
+function sparedHits(world: World, checks: readonly OracleCheck[], refusedAlready: boolean, nowUs: number): number[][] {
   let options: boolean[][] = [[]];
   for (const check of checks) {
     const possible = new Set(stepsOf(world, check, nowUs).map(({ answer }) => answer.allowed));
     options = options.flatMap((flags) => [...possible].map((allowed) => [...flags, allowed]));
   }
   return options.map((allowed) => {
-    const anyRefused = allowed.includes(false);
+    const anyRefused = refusedAlready || allowed.includes(false);
     return checks.map(({ hits }, index) => (anyRefused && allowed[index] === true && hits > 0 ? 0 : hits));
   });
 }

@@ -1,6 +1,7 @@
 // Random histories of a store: what comes when, plain enough to be kept in regressions.json.
 import type { AlgorithmName } from "../../src/core/algorithms/algorithm.ts";
 import { compileLimit } from "../../src/core/algorithms/registry.ts";
+import type { CheckMode } from "../../src/core/ports.ts";
 import { type LimitSketch, limitSpec } from "../support/make-limit.ts";
 import { fc } from "../support/property.ts";
 
@@ -12,7 +13,7 @@ export interface History {
 
 export interface Step {
   readonly move: Move;
-  readonly mode: "each" | "spare";
+  readonly mode: CheckMode;
   readonly checks: readonly {
     /** Indexes, cut to what there is. */
     readonly counter: number;
@@ -96,7 +97,7 @@ const hits: fc.Arbitrary<number | RelativeHits> = fc.oneof(
 
 const step: fc.Arbitrary<Step> = fc.record({
   move,
-  mode: fc.constantFrom("each", "spare"),
+  mode: fc.constantFrom("each", "spare", "spare_refused"),
   checks: fc.array(fc.record({ counter: fc.nat({ max: 2 }), limit: fc.nat({ max: 2 }), hits }), {
     minLength: 1,
     maxLength: 3,
