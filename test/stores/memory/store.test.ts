@@ -70,6 +70,15 @@ describe("memory", () => {
     expect(store.evicted).toBe(0);
   });
 
+  it("does not keep the process alive", () => {
+    const started = vi.spyOn(globalThis, "setInterval");
+    const { store } = setUp(10);
+    store.sweepEvery(1_000);
+    expect(started.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
+    started.mockRestore();
+    store.close();
+  });
+
   it("is left alone by the timer once the store is closed", () => {
     vi.useFakeTimers();
     const { store } = setUp(10);
