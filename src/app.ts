@@ -161,7 +161,12 @@ const metricsPage = (): Promise<typeof import("./metrics/prometheus.ts")> => imp
 
 /** Loads in the background what was left out, so that the first request for it need not wait. */
 function loadTheRest(): void {
-  setImmediate(() => void jsonService().then(metricsPage));
+  // A failure shows again, with its reason, to whoever asks for the part.
+  setImmediate(() =>
+    jsonService()
+      .then(metricsPage)
+      .catch(() => undefined),
+  );
 }
 
 /** Which store the settings ask for. */

@@ -8,6 +8,7 @@ import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "no
 import { extname, join, relative } from "node:path";
 import type { RuleTree } from "./core/rule-tree.ts";
 import { type CompileOptions, compileRules } from "./rules/compile.ts";
+import type { RuleFile } from "./rules/parse.ts";
 import { formatProblem } from "./rules/problem.ts";
 
 const RULE_FILE_ENDINGS: readonly string[] = [".yaml", ".yml", ".json"];
@@ -37,7 +38,7 @@ export class RuleLoader {
   load(): void {
     this.#signature = this.#look();
     const { directory, compile } = this.#options;
-    let files: RuleFileText[];
+    let files: RuleFile[];
     try {
       files = readRuleFiles(directory);
     } catch (error) {
@@ -95,17 +96,20 @@ export class RuleLoader {
   }
 }
 
-interface RuleFileText {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** All rule files below a directory, by name, with `/` between folders whatever the system. */
-export function readRuleFiles(directory: string): RuleFileText[] {
-  return listRuleFiles(directory).map(({ path }) => ({
-    name: relative(directory, path).replaceAll("\\", "/"),
-    text: readFileSync(path, "utf8"),
-  }));
+/**
+ * All rule files below a directory, by name, with `/` between folders whatever the system.
+ *
+ * @throws Error when one cannot be read or is not UTF-8; the message names it
+ */
+export function readRuleFiles(directory: string): RuleFile[] {
+  return listRuleFiles(directory).map(({ path }) => {
+    const name = relative(directory, path).replaceAll("\\", "/");
+    try {
+      return { name, text: new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path)) };
+    } catch (error) {
+      throw new Error(`${name}: ${error instanceof TypeError ? "the file is not UTF-8" : reason(error)}`);
+    }
+  });
 }
 
 /** Dotfiles and other endings are no rules. Links to files are followed, links to folders are not. */

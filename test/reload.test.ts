@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RuleLoader, readRuleFiles } from "../src/reload.ts";
-import { sha256 } from "./support/limiter-of.ts";
+import { sha256 } from "./support/sha256.ts";
 
 const GOOD = "domain: a\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]\n";
 

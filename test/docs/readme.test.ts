@@ -10,7 +10,7 @@ import { compileRules } from "../../src/rules/compile.ts";
 import { settingsTable } from "../../src/settings.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { type EdgeStack, startEdge } from "../support/edge-stack.ts";
-import { sha256 } from "../support/limiter-of.ts";
+import { sha256 } from "../support/sha256.ts";
 import { clearOfWindowEnd } from "../support/window.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -67,7 +67,7 @@ const EXPECTATIONS: readonly (readonly [start: string, check: (command: string) 
   ["curl -s http://localhost:6070/metrics", expectOutput(/^ratelimit_service_rate_limit_over_limit\{.*\} 1$/m)],
   ["docker compose up --build", expectComposeFile],
   ["for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%{http_code}\\n' -H", expectOutput(SIX)],
-  ["curl -si -H 'x-tenant: ann'", expectOutput(/^HTTP\/1.1 429 .*^x-ratelimit-limit: 5, .*^retry-after: \d+\r$/ms)],
+  ["curl -si -H 'x-tenant: bob'", expectOutput(/^HTTP\/1.1 429 .*^x-ratelimit-limit: 5, .*^retry-after: \d+\r$/ms)],
   ["npm run -s weir -- check config/rules", expectOutput(/ rules: OK\n$/)],
   ["npm ci && npm test", () => expect(readFileSync(`${ROOT}/.ci/run`, "utf8")).toMatch(/^npm ci && npm test$/m)],
 ];

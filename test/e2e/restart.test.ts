@@ -31,14 +31,32 @@ async function edge(weirPort: number, change?: (config: object) => object): Prom
   return stack;
 }
 
-/** Adds a second weir to Envoy's cluster. */
+/** The parts of the bootstrap that are changed here. */
+interface Bootstrap {
+  readonly static_resources: {
+    readonly listeners: {
+      readonly name: string;
+      readonly filter_chains: {
+        readonly filters: {
+          readonly typed_config: { readonly http_filters: { readonly typed_config: { timeout?: string } }[] };
+        }[];
+      }[];
+    }[];
+    readonly clusters: {
+      readonly name: string;
+      readonly load_assignment: { readonly endpoints: { readonly lb_endpoints: object[] }[] };
+    }[];
+  };
+}
+
+/** Adds a second weir to Envoy's cluster, and time. */
 function withSecondWeir(port: number): (config: object) => object {
   return (config) => {
-    const changed = structuredClone(config) as {
-      static_resources: {
-        clusters: { name: string; load_assignment: { endpoints: { lb_endpoints: object[] }[] } }[];
-      };
-    };
+    const changed = structuredClone(config) as Bootstrap;
+    const filter = changed.static_resources.listeners.find(({ name }) => name === "front")?.filter_chains[0]?.filters[0]
+      ?.typed_config.http_filters[0]?.typed_config;
+    // A slow machine must not look like a lost call.
+    if (filter !== undefined) filter.timeout = "5s";
     const cluster = changed.static_resources.clusters.find(({ name }) => name === "weir");
     cluster?.load_assignment.endpoints[0]?.lb_endpoints.push({
       endpoint: { address: { socket_address: { address: "127.0.0.1", port_value: port } } },

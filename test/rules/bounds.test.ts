@@ -5,7 +5,7 @@ import { formatProblem, type Problem } from "../../src/rules/problem.ts";
 import { MAX_ALIASED, MAX_LENGTH } from "../../src/rules/yaml-document.ts";
 import { MAX_DEPTH } from "../../src/rules/yaml-stream.ts";
 import { fc, test } from "../support/property.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "../support/sha256.ts";
 
 function problemsOf(text: string): readonly Problem[] {
   const outcome = compileRules([{ name: "f", text }], { keyPrefix: "", mergeDomains: false, sha256 });

@@ -4,7 +4,7 @@ import { match, type Rule, type RuleTree } from "../../src/core/rule-tree.ts";
 import { toBytes } from "../../src/core/text.ts";
 import { type CompileOptions, compileRules } from "../../src/rules/compile.ts";
 import { formatProblem } from "../../src/rules/problem.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "../support/sha256.ts";
 
 const options: CompileOptions = { keyPrefix: "pre:", mergeDomains: false, sha256 };
 

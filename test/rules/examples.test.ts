@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type DomainRules, match } from "../../src/core/rule-tree.ts";
 import { compileRules } from "../../src/rules/compile.ts";
 import { rulesSchema } from "../../src/rules/json-schema.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "../support/sha256.ts";
 
 const config = new URL("../../config/", import.meta.url);
 const files = readdirSync(new URL("rules/", config)).map((name) => ({

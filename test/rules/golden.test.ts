@@ -9,7 +9,7 @@ import type { Rule } from "../../src/core/rule-tree.ts";
 import { type CompileOutcome, compileRules } from "../../src/rules/compile.ts";
 import type { RuleFile } from "../../src/rules/parse.ts";
 import { formatProblem } from "../../src/rules/problem.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "../support/sha256.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 

@@ -5,8 +5,8 @@ import { type DomainRules, match, overrideTagEntries } from "../../src/core/rule
 import { compileRules } from "../../src/rules/compile.ts";
 import { formatProblem } from "../../src/rules/problem.ts";
 import { test } from "../support/property.ts";
+import { sha256 } from "../support/sha256.ts";
 import { aims, domains, type NaiveDomain, naiveMatch, requestsFor, textOf } from "./rule-sets.ts";
-import { sha256 } from "./sha256.ts";
 
 function compileText(text: string): DomainRules {
   const outcome = compileRules([{ name: "r.yaml", text }], { keyPrefix: "p:", mergeDomains: false, sha256 });

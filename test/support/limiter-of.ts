@@ -1,12 +1,12 @@
 // A limiter over rules written in the test, on the memory store with a clock that the test moves.
-import { createHash } from "node:crypto";
+
 import { Limiter, type LimiterOptions } from "../../src/core/limiter.ts";
 import type { RuleTree } from "../../src/core/rule-tree.ts";
 import { compileRules } from "../../src/rules/compile.ts";
 import { formatProblem } from "../../src/rules/problem.ts";
 import { MemoryStore } from "../../src/stores/memory/store.ts";
 
-export const sha256 = (bytes: string): string => createHash("sha256").update(bytes, "latin1").digest("hex");
+import { sha256 } from "./sha256.ts";
 
 /** Midnight, so that every window is as long as its unit. */
 export const START_US = Date.UTC(2026, 0, 1) * 1_000;
