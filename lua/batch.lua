@@ -1,7 +1,8 @@
 -- batch: judges the checks of many requests in one call. Joined behind the algorithms.
 -- KEYS     the counter of each check, all requests one after the other
 -- ARGV     1 now_us, or "" for the server's own time
---          then per request: its number of checks, 1 to spare companions of a refused check (else 0),
+--          then per request: its number of checks; 0 to charge each alone, 1 to spare companions of a refused check,
+--          2 to spare them because something else has refused already;
 --          then per check: algorithm, hits, the algorithm's numbers
 -- returns  per check: status (0, -1 the key holds something else, -2 the write was refused),
 --          allowed (0 or 1), remaining, retry_after_us (-1 for never), reset_after_us
@@ -27,10 +28,9 @@ local function answer(key_at, at, hits)
 end
 
 -- The checks of a request of which each that would be refused is charged alone, and the others are only looked at.
-local function answer_sparing(key_at, at, checks)
+local function answer_sparing(key_at, at, checks, any)
   writing = false
   local refused = {}
-  local any = false
   local check_at = at
   for i = 0, checks - 1 do
     local _, allowed = judge(key_at + i, check_at, tonumber(ARGV[check_at + 1]))
@@ -51,10 +51,10 @@ end
 
 local key_at, at = 1, 2
 while key_at <= #KEYS do
-  local checks, spare = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
+  local checks, mode = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
   at = at + 2
-  if spare == 1 and checks > 1 then
-    at = answer_sparing(key_at, at, checks)
+  if mode > 0 then
+    at = answer_sparing(key_at, at, checks, mode == 2)
   else
     for i = 0, checks - 1 do
       at = answer(key_at + i, at, tonumber(ARGV[at + 1]))

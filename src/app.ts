@@ -87,7 +87,7 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
   return {
     addresses: {
       http: addressText({ ...httpAddress, port: httpPort }),
-      grpc: addressText({ ...grpcAddress(settings), port: grpcPort }),
+      grpc: addressText(grpcAddress(settings, grpcPort)),
       debug: addressText({ ...debugAddress, port: debugPort }),
     },
     tree: () => limiter.tree,
@@ -133,9 +133,9 @@ function openGrpc(
   });
 }
 
-function grpcAddress(settings: Settings): ListenAddress {
+function grpcAddress(settings: Settings, port = settings.grpcPort): ListenAddress {
   if (settings.grpcUds !== "") return { kind: "unix", path: settings.grpcUds };
-  return { kind: "tcp", host: settings.grpcHost, port: settings.grpcPort };
+  return { kind: "tcp", host: settings.grpcHost, port };
 }
 
 function openDebug(counts: Counts, readings: readonly Reading[], limiter: Limiter): Server {

@@ -6,6 +6,26 @@
 -- 2^-51: more than a division and a product of doubles can lose together, in proportion.
 local ROUNDING = 2 ^ -51
 
+-- The largest level that drains within the longest period: beyond, its times would not be exact.
+local function max_level(q, n)
+  return min(MAX_EXACT - n, n * floor(MAX_PERIOD_US / q))
+end
+
+-- A level in the units of another limit: in proportion, rounded up. What was used stays used.
+local function carry(level, from_w, q, n, w)
+  local whole = floor(level / from_w)
+  local part = (level - whole * from_w) / from_w
+  return min(whole * w + (part > 0 and ceil(part * w + w * ROUNDING) or 0), max_level(q, n))
+end
+
+-- The tick of a level that was carried over: never earlier than it was true. An empty one is as good as new.
+local function carry_tick(level, stamp_us, now_us, q)
+  if level == 0 then
+    return floor(now_us / q)
+  end
+  return ceil(max(now_us, stamp_us) / q)
+end
+
 -- Comparing first keeps the product below the level, so it is exact.
 local function drain(level, ticks, n)
   if ticks <= 0 then
@@ -20,9 +40,9 @@ end
 local function step_level(key, now_us, hits, at)
   local q, n, w = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local burst, count_denied = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local capacity = burst * w
-  local now_tick = floor(now_us / q)
-  local ts = now_tick
+  -- The units that the level is in: this limit's, or still those of the limit under which it was written.
+  local unit_q, unit_n, unit_w = q, n, w
+  local ts = floor(now_us / q)
   local level = 0
   local changed = false
 
@@ -31,55 +51,61 @@ local function step_level(key, now_us, hits, at)
     return refuse(FOREIGN_VALUE)
   end
   if state then
-    local state_q, state_n, state_w
-    state_q, state_n, state_w, ts, level = struct.unpack('>ddddd', state)
-    if ts * state_q - now_us > MAX_AHEAD_US then
-      ts = floor(now_us / state_q)
+    unit_q, unit_n, unit_w, ts, level = struct.unpack('>ddddd', state)
+    local now_tick = floor(now_us / unit_q)
+    if ts * unit_q - now_us > MAX_AHEAD_US then
+      ts = now_tick
       changed = true
     end
-    if state_q ~= q or state_n ~= n or state_w ~= w then
-      -- The limit was changed: drain at the old rate first, then carry the used part over, rounded up by one unit.
-      level = drain(level, floor(now_us / state_q) - ts, state_n)
-      local whole = floor(level / state_w)
-      local part = (level - whole * state_w) / state_w
-      level = min(whole * w + (part > 0 and ceil(part * w + w * ROUNDING) or 0), capacity)
-      ts = ceil(max(now_us, ts * state_q) / q)
-      changed = true
-    end
+    level = drain(level, now_tick - ts, unit_n)
+    ts = level == 0 and now_tick or max(ts, now_tick)
   end
-  level = drain(level, now_tick - ts, n)
-  ts = level == 0 and now_tick or max(ts, now_tick)
-
-  local asked = hits == 0 and 1 or hits
-  local allowed = true
-  if asked > 0 then
-    allowed = asked <= burst and level <= capacity - asked * w
-    if hits > 0 and allowed then
-      level = level + hits * w
-      changed = true
-    elseif hits > 0 and count_denied == 1 then
-      -- A debt is bounded to what drains within the longest period, or its times would not be exact.
-      level = max(level, min(level + hits * w, MAX_EXACT - n, n * floor(MAX_PERIOD_US / q)))
-      changed = true
-    end
-  elseif level > 0 then
-    level = -hits >= ceil(level / w) and 0 or level + hits * w
+  -- A faster limit holds from the first touch on. Under a slower one what was used goes on draining at its old pace until
+  -- something is charged: at the new pace a counter that was full would stay closed far longer than the new limit asks.
+  local foreign = unit_q ~= q or unit_n ~= n or unit_w ~= w
+  if foreign and unit_n / unit_w / unit_q <= n / w / q then
+    level = carry(level, unit_w, q, n, w)
+    ts = carry_tick(level, ts * unit_q, now_us, q)
+    unit_q, unit_n, unit_w = q, n, w
+    foreign = false
     changed = true
   end
 
-  local remaining = level >= capacity and 0 or floor((capacity - level) / w)
+  local asked = hits == 0 and 1 or hits
+  local allowed = asked <= 0 or (asked <= burst and ceil(level / unit_w) <= burst - asked)
+  local charges = hits < 0 and level > 0
+  if hits > 0 then
+    charges = allowed or count_denied == 1
+  end
+  if charges then
+    if foreign then
+      level = carry(level, unit_w, q, n, w)
+      ts = carry_tick(level, ts * unit_q, now_us, q)
+      unit_q, unit_n, unit_w = q, n, w
+    end
+    if hits < 0 then
+      level = -hits >= ceil(level / w) and 0 or level + hits * w
+    elseif allowed then
+      level = min(level, (burst - hits) * w) + hits * w
+    else
+      level = max(level, min(level + hits * w, max_level(q, n)))
+    end
+    changed = true
+  end
+
+  local remaining = max(0, burst - ceil(level / unit_w))
   local retry_after_us
   if allowed then
     retry_after_us = 0
   elseif asked > burst then
     retry_after_us = -1
   else
-    retry_after_us = (ts + ceil((level - (capacity - asked * w)) / n)) * q - now_us
+    retry_after_us = (ts + ceil((level - (burst - asked) * unit_w) / unit_n)) * unit_q - now_us
   end
-  local reset_after_us = level == 0 and 0 or (ts + ceil(level / n)) * q - now_us
+  local reset_after_us = level == 0 and 0 or (ts + ceil(level / unit_n)) * unit_q - now_us
   if changed then
-    local packed = struct.pack('>ddddd', q, n, w, ts, level)
-    if not keep_state(key, packed, (ts + ceil(level / n)) * q - now_us) then
+    local packed = struct.pack('>ddddd', unit_q, unit_n, unit_w, ts, level)
+    if not keep_state(key, packed, reset_after_us) then
       return refuse(WRITE_REFUSED)
     end
   end

@@ -65,8 +65,8 @@ export class Limiter {
     const decisions: Decision[] = [];
     const founds = this.#findAll(tree, request, checks, decisions);
     const { store, checkMode } = this.#options;
-    const asked = checkMode === "spare" && founds.some(refusedByNever) ? checks.map(lookOnly) : checks;
-    const pending = asked.length === 0 ? undefined : store.evaluate(asked, checkMode, decisions, budgetMs);
+    const mode = checkMode === "spare" && founds.some(refusedByNever) ? "spare_refused" : checkMode;
+    const pending = checks.length === 0 ? undefined : store.evaluate(checks, mode, decisions, budgetMs);
     if (pending === undefined) return this.#conclude(request, founds);
     return pending.then(() => this.#conclude(request, founds));
   }
@@ -162,11 +162,6 @@ export class Limiter {
 /** A limit of zero refused the descriptor, without a counter that the store could see. */
 function refusedByNever({ limit, decision }: Found): boolean {
   return limit?.never === true && decision?.allowed === false;
-}
-
-/** The same check without a charge; giving back stays. */
-function lookOnly(check: Check): Check {
-  return check.hits > 0 ? { ...check, hits: 0 } : check;
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();

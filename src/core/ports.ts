@@ -17,8 +17,9 @@ export interface Check {
  * - `each`: every check is judged and charged alone, in order (envoyproxy/ratelimit's way).
  * - `spare`: if any check would be refused, the others are answered as for 0 hits and charge nothing
  *   (`STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT`).
+ * - `spare_refused`: the same, where a limit that no store has to be asked about has refused already.
  */
-export type CheckMode = "each" | "spare";
+export type CheckMode = "each" | "spare" | "spare_refused";
 
 export interface Store {
   /**

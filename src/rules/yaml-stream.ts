@@ -26,8 +26,8 @@ const TAGS: ScalarTag[] = ["bool", "int", "float", "null", "timestamp", "merge",
 }));
 
 export function firstDocument(text: string): FirstDocument {
-  const lines = new LineCounter();
-  const tokens = tokensOf(text, lines);
+  const lines = linesOf(text);
+  const tokens = tokensOf(text);
   const refused = refusedToken(tokens);
   if (refused !== undefined) return { root: undefined, lines, problem: refused };
   const composer = new Composer({
@@ -49,12 +49,24 @@ export function firstDocument(text: string): FirstDocument {
   return { root: document?.contents ?? undefined, lines, problem: undefined };
 }
 
-function tokensOf(text: string, lines: LineCounter): CST.Token[] {
+/** Counted here and not by the parser, which may stop before the end of the text. */
+function linesOf(text: string): LineCounter {
+  const lines = new LineCounter();
+  for (let start = 0; start >= 0; start = nextLine(text, start)) lines.addNewLine(start);
+  return lines;
+}
+
+/** Where the line after this one begins; -1 when there is none. */
+function nextLine(text: string, start: number): number {
+  const end = text.indexOf("\n", start);
+  return end < 0 ? -1 : end + 1;
+}
+
+function tokensOf(text: string): CST.Token[] {
   const lexer = new Lexer();
-  const parser = new Parser(lines.addNewLine);
+  const parser = new Parser();
   const tokens: CST.Token[] = [];
   const flow = flowIndentation(lexer);
-  lines.addNewLine(0);
   let last = "";
   let begun = false;
   for (const lexeme of lexer.lex(text)) {

@@ -50,7 +50,13 @@ describe("any text", () => {
         expect(problem.line).toBeLessThanOrEqual(lines.length);
       }
     },
-    { runs: 400 },
+    {
+      runs: 400,
+      examples: [
+        ["]\n\u2028", false],
+        ["}\n\ud800", false],
+      ],
+    },
   );
 });
 

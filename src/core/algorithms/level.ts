@@ -48,9 +48,6 @@ function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b);
 }
 
-/** 2^-51: more than a division and a product of doubles can lose together, in proportion. */
-const ROUNDING = 2 ** -51;
-
 export function initLevel(): LevelState {
   return { q: 0, n: 0, w: 0, ts: 0, level: 0 };
 }
@@ -58,63 +55,92 @@ export function initLevel(): LevelState {
 /** See `Algorithm.step`. Statement by statement the same as `step_level` in lua/lib/level.lua. */
 export function stepLevel(state: LevelState, params: Params, nowUs: number, hits: number, out: Decision): boolean {
   const [q = 1, n = 1, w = 1, burst = 1, countDenied = 0] = params;
-  const capacity = burst * w;
-  const nowTick = Math.floor(nowUs / q);
-  let ts = nowTick;
+  // The units that the level is in: this limit's, or still those of the limit under which it was written.
+  let unitQ = q;
+  let unitN = n;
+  let unitW = w;
+  let ts = Math.floor(nowUs / q);
   let level = 0;
   let changed = false;
 
   if (state.q > 0) {
+    unitQ = state.q;
+    unitN = state.n;
+    unitW = state.w;
     ts = state.ts;
     level = state.level;
-    if (ts * state.q - nowUs > MAX_AHEAD_US) {
-      ts = Math.floor(nowUs / state.q);
+    const nowTick = Math.floor(nowUs / unitQ);
+    if (ts * unitQ - nowUs > MAX_AHEAD_US) {
+      ts = nowTick;
       changed = true;
     }
-    if (state.q !== q || state.n !== n || state.w !== w) {
-      // The limit was changed: drain at the old rate first, then carry the used part over, rounded up by one unit.
-      level = drain(level, Math.floor(nowUs / state.q) - ts, state.n);
-      const whole = Math.floor(level / state.w);
-      const part = (level - whole * state.w) / state.w;
-      level = Math.min(whole * w + (part > 0 ? Math.ceil(part * w + w * ROUNDING) : 0), capacity);
-      ts = Math.ceil(Math.max(nowUs, ts * state.q) / q);
-      changed = true;
-    }
+    level = drain(level, nowTick - ts, unitN);
+    ts = level === 0 ? nowTick : Math.max(ts, nowTick);
   }
-  level = drain(level, nowTick - ts, n);
-  ts = level === 0 ? nowTick : Math.max(ts, nowTick);
+  // A faster limit holds from the first touch on. Under a slower one what was used goes on draining at its old pace until
+  // something is charged: at the new pace a counter that was full would stay closed far longer than the new limit asks.
+  let foreign = unitQ !== q || unitN !== n || unitW !== w;
+  if (foreign && unitN / unitW / unitQ <= n / w / q) {
+    level = carry(level, unitW, q, n, w);
+    ts = carryTick(level, ts * unitQ, nowUs, q);
+    unitQ = q;
+    unitN = n;
+    unitW = w;
+    foreign = false;
+    changed = true;
+  }
 
   const asked = hits === 0 ? 1 : hits;
-  let allowed = true;
-  if (asked > 0) {
-    allowed = asked <= burst && level <= capacity - asked * w;
-    if (hits > 0 && allowed) {
-      level = level + hits * w;
-      changed = true;
-    } else if (hits > 0 && countDenied === 1) {
-      // A debt is bounded to what drains within the longest period, or its times would not be exact.
-      level = Math.max(level, Math.min(level + hits * w, MAX_EXACT - n, n * Math.floor(MAX_PERIOD_US / q)));
-      changed = true;
+  const allowed = asked <= 0 || (asked <= burst && Math.ceil(level / unitW) <= burst - asked);
+  const charges = hits > 0 ? allowed || countDenied === 1 : hits < 0 && level > 0;
+  if (charges) {
+    if (foreign) {
+      level = carry(level, unitW, q, n, w);
+      ts = carryTick(level, ts * unitQ, nowUs, q);
+      unitQ = q;
+      unitN = n;
+      unitW = w;
     }
-  } else if (level > 0) {
-    level = -hits >= Math.ceil(level / w) ? 0 : level + hits * w;
+    if (hits < 0) level = -hits >= Math.ceil(level / w) ? 0 : level + hits * w;
+    else if (allowed) level = Math.min(level, (burst - hits) * w) + hits * w;
+    else level = Math.max(level, Math.min(level + hits * w, maxLevel(q, n)));
     changed = true;
   }
 
   out.allowed = allowed;
-  out.remaining = level >= capacity ? 0 : Math.floor((capacity - level) / w);
+  out.remaining = Math.max(0, burst - Math.ceil(level / unitW));
   if (allowed) out.retryAfterUs = 0;
   else if (asked > burst) out.retryAfterUs = -1;
-  else out.retryAfterUs = (ts + Math.ceil((level - (capacity - asked * w)) / n)) * q - nowUs;
-  out.resetAfterUs = level === 0 ? 0 : (ts + Math.ceil(level / n)) * q - nowUs;
+  else out.retryAfterUs = (ts + Math.ceil((level - (burst - asked) * unitW) / unitN)) * unitQ - nowUs;
+  out.resetAfterUs = level === 0 ? 0 : (ts + Math.ceil(level / unitN)) * unitQ - nowUs;
   if (changed) {
-    state.q = q;
-    state.n = n;
-    state.w = w;
+    state.q = unitQ;
+    state.n = unitN;
+    state.w = unitW;
     state.ts = ts;
     state.level = level;
   }
   return changed;
+}
+
+/** 2^-51: more than a division and a product of doubles can lose together, in proportion. */
+const ROUNDING = 2 ** -51;
+
+/** A level in the units of another limit: in proportion, rounded up. What was used stays used. */
+function carry(level: number, fromW: number, q: number, n: number, w: number): number {
+  const whole = Math.floor(level / fromW);
+  const part = (level - whole * fromW) / fromW;
+  return Math.min(whole * w + (part > 0 ? Math.ceil(part * w + w * ROUNDING) : 0), maxLevel(q, n));
+}
+
+/** The tick of a level that was carried over: never earlier than it was true. An empty one is as good as new. */
+function carryTick(level: number, stampUs: number, nowUs: number, q: number): number {
+  return level === 0 ? Math.floor(nowUs / q) : Math.ceil(Math.max(nowUs, stampUs) / q);
+}
+
+/** The largest level that drains within the longest period: beyond, its times would not be exact. */
+function maxLevel(q: number, n: number): number {
+  return Math.min(MAX_EXACT - n, n * Math.floor(MAX_PERIOD_US / q));
 }
 
 /** Comparing first keeps the product below the level, so it is exact. */
@@ -125,5 +151,6 @@ function drain(level: number, ticks: number, n: number): number {
 
 /** See `Algorithm.ttlUs`. */
 export function levelTtlUs(state: LevelState, _params: Params, nowUs: number): number {
+  if (state.level === 0) return 0;
   return Math.max(0, (state.ts + Math.ceil(state.level / state.n)) * state.q - nowUs);
 }

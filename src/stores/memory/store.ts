@@ -40,7 +40,7 @@ export class MemoryStore implements Store {
 
   evaluate(checks: readonly Check[], mode: CheckMode, decisions: readonly Decision[]): undefined {
     const nowUs = this.#clock.nowUs();
-    const looksOnly = mode === "spare" && checks.length > 1 ? this.#sparedChecks(checks, decisions, nowUs) : undefined;
+    const looksOnly = mode === "each" ? undefined : this.#sparedChecks(checks, mode, decisions, nowUs);
     for (const [index, check] of checks.entries()) {
       const decision = decisions[index];
       if (decision === undefined) throw new Error("a decision is missing for a check");
@@ -67,8 +67,13 @@ export class MemoryStore implements Store {
   }
 
   /** Which checks must not charge because another one of the request would be refused; see CheckMode `spare`. */
-  #sparedChecks(checks: readonly Check[], scratch: readonly Decision[], nowUs: number): boolean[] | undefined {
-    let anyRefused = false;
+  #sparedChecks(
+    checks: readonly Check[],
+    mode: "spare" | "spare_refused",
+    scratch: readonly Decision[],
+    nowUs: number,
+  ): boolean[] | undefined {
+    let anyRefused = mode === "spare_refused";
     const spared = checks.map((check, index) => {
       const decision = scratch[index];
       if (decision === undefined) throw new Error("a decision is missing for a check");

@@ -10,6 +10,9 @@ const MAX_CHECKS_PER_CALL = 128;
 /** Integers per check in the script's reply, see lua/batch.lua. */
 const REPLY_FIELDS = 5;
 
+/** Modes as lua/batch.lua knows them. */
+const MODES: Readonly<Record<CheckMode, number>> = { each: 0, spare: 1, spare_refused: 2 };
+
 /** A request that waits for its answer. */
 interface Pending {
   readonly checks: readonly Check[];
@@ -99,7 +102,7 @@ export class RedisStore implements Store {
         continue;
       }
       batch.push(request);
-      args.push(request.checks.length, request.mode === "spare" ? 1 : 0);
+      args.push(request.checks.length, MODES[request.mode]);
       for (const { key, limit, hits } of request.checks) {
         keys.push(key);
         args.push(limit.algorithm, hits, ...limit.params);
