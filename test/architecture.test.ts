@@ -34,7 +34,6 @@ const MAY_IMPORT: Readonly<Record<string, Room | typeof EVERYTHING>> = {
   // Parts of the process.
   "settings.ts": { rooms: ["core"] },
   "logger.ts": { rooms: ["settings.ts"], packages: ["pino"] },
-  "listen.ts": { rooms: [], node: ["http", "net"] },
   "reload.ts": { rooms: ["core", "rules"], node: ["crypto", "fs", "path"] },
   // Where everything comes together.
   "app.ts": EVERYTHING,

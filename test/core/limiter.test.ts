@@ -195,7 +195,7 @@ describe("a limit of zero", () => {
   it("spares the others of the request in check mode `spare`", () => {
     const { answers, store } = setUp(RULES, { checkMode: "spare" });
     expect(answers(request(["closed=x", "user=ann", "tenant=t|path=/a"]))).toEqual(["over", "3", "5"]);
-    expect(store.asked).toMatchObject([{ mode: "spare" }]);
+    expect(store.asked).toMatchObject([{ mode: "spare_refused" }]);
     expect(answers(request(["user=ann"]))).toEqual(["2"]);
     expect(answers(request(["closed=x", descriptor("user=ann", { isNegativeHits: true })]))).toEqual(["over", "3"]);
   });

@@ -113,7 +113,8 @@ function underLoweredLimit(
   const allowed = hits < 0n || fits(current, limit, nowUs, hits === 0n ? 1n : hits);
   const writes = hits < 0n ? current.used.num > 0n : hits > 0n && (allowed || limit.countDenied);
   if (!writes) return [{ answer: answerOf(current, allowed, question), state: kept }];
-  return carriedOver(current, grain, nowUs).map((taken) => {
+  return carriedOver(current, grain, nowUs).map((carried) => {
+    const taken = settled(carried, nowUs);
     // Carrying over may round up by more than there was room for.
     const room = minus(fraction(BigInt(limit.burst)), fraction(hits));
     const used = hits > 0n && allowed ? smaller(taken.used, room) : taken.used;
