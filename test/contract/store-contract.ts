@@ -1,0 +1,362 @@
+// What every store must do, whatever it is made of. Each store runs the whole suite; tests of what only one of them
+// does stand in files of their own.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Decision, newDecision } from "../../src/core/decision.ts";
+import type { Limit } from "../../src/core/limit.ts";
+import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
+import { FakeClock, START_US } from "../support/fake-clock.ts";
+import { HOUR, MINUTE, makeLimit, SECOND } from "../support/make-limit.ts";
+import { randomPrefix } from "../support/redis-store.ts";
+
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Another client of the same counters. */
+  another(): Promise<Store>;
+  /** How many counters the store holds whose keys begin with the prefix it was opened for. */
+  counters(): Promise<number>;
+  /** Ends the store and everything that was opened with it. */
+  close(): Promise<void>;
+}
+
+/** Opens a store that uses `clock` and is asked for keys that begin with `prefix`. */
+export type OpenStore = (clock: FakeClock, prefix: string) => Promise<StoreUnderTest>;
+
+export function storeContract(name: string, open: OpenStore): void {
+  describe(`${name} keeps the store contract`, () => {
+    const clock = new FakeClock();
+    const prefix = randomPrefix();
+    let counter = 0;
+    let opened: StoreUnderTest;
+    let store: Store;
+    let key = "";
+    let other = "";
+
+    beforeAll(async () => {
+      opened = await open(clock, prefix);
+      store = opened.store;
+    });
+    afterAll(() => opened.close());
+
+    /** Counters that no other test touches. */
+    const fresh = (): void => {
+      counter += 1;
+      key = `${prefix}${counter}:key`;
+      other = `${prefix}${counter}:other`;
+    };
+    /** How many counters came or went (negative) with an action. */
+    const made = async (action: () => Promise<unknown>): Promise<number> => {
+      const before = await opened.counters();
+      await action();
+      return (await opened.counters()) - before;
+    };
+
+    for (const algorithm of ["fixed_window", "gcra", "token_bucket"] as const) {
+      describe(algorithm, () => {
+        const of = (requestsPerUnit: number, burst = requestsPerUnit): Limit =>
+          makeLimit({ algorithm, requestsPerUnit, periodUs: HOUR, burst });
+
+        it("never lets a burst pass the limit", async () => {
+          fresh();
+          const limit = of(5);
+          const passed: boolean[] = [];
+          for (let hit = 0; hit < 8; hit++) passed.push((await ask(store, { key, limit, hits: 1 })).allowed);
+          expect(passed).toEqual([true, true, true, true, true, false, false, false]);
+        });
+
+        it("lets no request pass that is larger than what is left", async () => {
+          fresh();
+          const limit = of(5);
+          expect(await ask(store, { key, limit, hits: 6 })).toMatchObject({ allowed: false, retryAfterUs: -1 });
+          expect(await ask(store, { key: other, limit, hits: 3 })).toMatchObject({ allowed: true, remaining: 2 });
+          expect(await ask(store, { key: other, limit, hits: 3 })).toMatchObject({ allowed: false });
+        });
+
+        it("counts nothing and makes no counter when hits is 0", async () => {
+          fresh();
+          const limit = of(5);
+          const look = () => ask(store, { key, limit, hits: 0 });
+          expect(await look()).toMatchObject({ allowed: true, remaining: 5 });
+          expect(await made(look)).toBe(0);
+          await ask(store, { key, limit, hits: 2 });
+          const first = await ask(store, { key, limit, hits: 0 });
+          expect(first).toMatchObject({ allowed: true, remaining: 3 });
+          expect(await ask(store, { key, limit, hits: 0 })).toEqual(first);
+        });
+
+        it("makes no counter when hits are given back to none, and never holds more than the limit", async () => {
+          fresh();
+          const limit = of(5);
+          const giveBack = () => ask(store, { key, limit, hits: -3 });
+          expect(await giveBack()).toMatchObject({ allowed: true, remaining: 5 });
+          expect(await made(giveBack)).toBe(0);
+          await ask(store, { key, limit, hits: 2 });
+          expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ allowed: true, remaining: 4 });
+          expect(await ask(store, { key, limit, hits: -Number.MAX_SAFE_INTEGER })).toMatchObject({ remaining: 5 });
+          expect(await ask(store, { key, limit, hits: 5 })).toMatchObject({ allowed: true, remaining: 0 });
+        });
+
+        it("lets hits that were given back pass again, also when nothing was left", async () => {
+          fresh();
+          const limit = of(3);
+          await ask(store, { key, limit, hits: 3 });
+          expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ allowed: true, remaining: 1 });
+          expect(await ask(store, { key, limit, hits: 1 })).toMatchObject({ allowed: true, remaining: 0 });
+        });
+
+        it("answers a split request like a whole one", async () => {
+          fresh();
+          const limit = of(10);
+          for (const hits of [1, 2, 3]) await ask(store, { key, limit, hits });
+          const whole = await ask(store, { key: other, limit, hits: 6 });
+          const split = await ask(store, { key, limit, hits: 0 });
+          expect(split).toEqual(whole);
+        });
+
+        it("answers the checks of a request in order: the second on one key sees the first", async () => {
+          fresh();
+          const limit = of(5);
+          const decisions = await askAll(store, [
+            { key, limit, hits: 2 },
+            { key: other, limit, hits: 1 },
+            { key, limit, hits: 3 },
+            { key, limit, hits: 1 },
+          ]);
+          expect(decisions.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+            [true, 3],
+            [true, 4],
+            [true, 0],
+            [false, 0],
+          ]);
+        });
+
+        it("takes hits beyond 2^32, up to the largest exact number", async () => {
+          fresh();
+          const limit = of(10);
+          for (const hits of [2 ** 32, 2 ** 32 + 1, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
+            expect(await ask(store, { key, limit, hits })).toMatchObject({
+              allowed: false,
+              remaining: algorithm === "fixed_window" ? 0 : 10,
+              retryAfterUs: -1,
+            });
+          }
+        });
+
+        it("holds a limit of 2^32-1 exactly", async () => {
+          fresh();
+          const limit = of(2 ** 32 - 1);
+          expect(await ask(store, { key, limit, hits: 2 ** 32 - 2 })).toMatchObject({ allowed: true, remaining: 1 });
+          expect(await ask(store, { key, limit, hits: 2 })).toMatchObject({ allowed: false });
+        });
+
+        it("forgets a counter that is reset", async () => {
+          fresh();
+          const limit = of(2);
+          await ask(store, { key, limit, hits: 2 });
+          await ask(store, { key: other, limit, hits: 2 });
+          expect(await made(async () => store.reset(key))).toBe(-1);
+          expect(await ask(store, { key, limit, hits: 2 })).toMatchObject({ allowed: true, remaining: 0 });
+          expect(await ask(store, { key: other, limit, hits: 1 })).toMatchObject({ allowed: false });
+          await store.reset(`${key}-never-used`);
+        });
+
+        it("lets exactly the limit pass when many clients press at once", async () => {
+          fresh();
+          const limit = of(100);
+          const clients = await Promise.all(Array.from({ length: 4 }, () => opened.another()));
+          const answers = await Promise.all(
+            clients.flatMap((client) => Array.from({ length: 30 }, () => ask(client, { key, limit, hits: 3 }))),
+          );
+          expect(answers.filter(({ allowed }) => allowed)).toHaveLength(33);
+          // No two that passed were told the same.
+          const left = answers.filter(({ allowed }) => allowed).map(({ remaining }) => remaining);
+          expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: 33 }, (_, index) => 1 + index * 3));
+        });
+      });
+    }
+
+    it("answers a request without checks", async () => {
+      await store.evaluate([], "each", [], 1_000);
+      await store.evaluate([], "spare", [], 1_000);
+    });
+
+    it("answers many checks of one request", async () => {
+      fresh();
+      const limit = makeLimit({ algorithm: "gcra", requestsPerUnit: 1_000, periodUs: HOUR });
+      const checks = Array.from({ length: 1_000 }, (): Check => ({ key, limit, hits: 1 }));
+      const decisions = await askAll(store, checks);
+      expect(decisions.map(({ remaining }) => remaining)).toEqual(checks.map((_, index) => 999 - index));
+    });
+
+    describe("sparing the companions of a refused check", () => {
+      const limit = makeLimit({ algorithm: "fixed_window", requestsPerUnit: 2, periodUs: MINUTE });
+      const roomy = makeLimit({ algorithm: "gcra", requestsPerUnit: 10, periodUs: MINUTE });
+
+      it("charges all when all pass", async () => {
+        fresh();
+        const decisions = await spare([
+          { key, limit, hits: 1 },
+          { key: other, limit: roomy, hits: 2 },
+        ]);
+        expect(decisions).toMatchObject([
+          { allowed: true, remaining: 1 },
+          { allowed: true, remaining: 8 },
+        ]);
+      });
+
+      it("charges the refused check alone when one is refused, wherever it stands", async () => {
+        fresh();
+        await ask(store, { key, limit, hits: 2 });
+        const refusedFirst = await spare([
+          { key, limit, hits: 1 },
+          { key: other, limit: roomy, hits: 2 },
+        ]);
+        expect(refusedFirst).toMatchObject([
+          { allowed: false, remaining: 0 },
+          { allowed: true, remaining: 10 },
+        ]);
+        let refusedLast: Decision[] = [];
+        const makes = await made(async () => {
+          refusedLast = await spare([
+            { key: other, limit: roomy, hits: 2 },
+            { key, limit, hits: 1 },
+          ]);
+        });
+        expect(refusedLast).toMatchObject([
+          { allowed: true, remaining: 10 },
+          { allowed: false, remaining: 0 },
+        ]);
+        expect(makes).toBe(0);
+        // 2 + 1 + 1 were counted: two must be given back before one more passes.
+        expect(await ask(store, { key, limit, hits: -2 })).toMatchObject({ remaining: 0 });
+        expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ remaining: 1 });
+      });
+
+      it("gives back and looks as always, and a single check is charged as always", async () => {
+        fresh();
+        await ask(store, { key, limit, hits: 2 });
+        await ask(store, { key: other, limit: roomy, hits: 5 });
+        const decisions = await spare([
+          { key, limit, hits: 1 },
+          { key: other, limit: roomy, hits: -2 },
+        ]);
+        expect(decisions).toMatchObject([{ allowed: false }, { allowed: true, remaining: 7 }]);
+        expect(await spare([{ key: other, limit: roomy, hits: 1 }])).toMatchObject([{ allowed: true, remaining: 6 }]);
+      });
+
+      it("charges only what is refused when something else has refused already", async () => {
+        fresh();
+        await ask(store, { key, limit, hits: 2 });
+        const checks = [
+          { key: other, limit: roomy, hits: 2 },
+          { key, limit, hits: 1 },
+          { key: other, limit: roomy, hits: 11 },
+        ];
+        const decisions = await askAll(store, checks, "spare_refused");
+        expect(decisions.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+          [true, 10],
+          [false, 0],
+          [false, 10],
+        ]);
+        expect(await askAll(store, [{ key: other, limit: roomy, hits: 4 }], "spare_refused")).toMatchObject([
+          { allowed: true, remaining: 10 },
+        ]);
+        // 2 + 1 were counted by the window.
+        expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ remaining: 0 });
+        expect(await ask(store, { key, limit, hits: -1 })).toMatchObject({ remaining: 1 });
+      });
+
+      it("is one step for all clients: a companion is charged exactly as often as its check passed", async () => {
+        fresh();
+        const clients = await Promise.all(Array.from({ length: 4 }, () => opened.another()));
+        const requests = clients.flatMap((client) =>
+          Array.from({ length: 10 }, () =>
+            askAll(
+              client,
+              [
+                { key, limit, hits: 1 },
+                { key: other, limit: roomy, hits: 1 },
+              ],
+              "spare",
+            ),
+          ),
+        );
+        const passed = (await Promise.all(requests)).filter(([first]) => first?.allowed === true);
+        expect(passed).toHaveLength(2);
+        expect(await ask(store, { key: other, limit: roomy, hits: 0 })).toMatchObject({ remaining: 8 });
+      });
+
+      const spare = (checks: readonly Check[]): Promise<Decision[]> => askAll(store, checks, "spare");
+    });
+
+    describe("a changed limit", () => {
+      it("keeps the count of a window", async () => {
+        fresh();
+        const window = (requestsPerUnit: number): Limit =>
+          makeLimit({ algorithm: "fixed_window", requestsPerUnit, periodUs: MINUTE });
+        await ask(store, { key, limit: window(10), hits: 7 });
+        expect(await ask(store, { key, limit: window(8), hits: 0 })).toMatchObject({ allowed: true, remaining: 1 });
+        expect(await ask(store, { key, limit: window(5), hits: 0 })).toMatchObject({ allowed: false, remaining: 0 });
+        expect(await ask(store, { key, limit: window(20), hits: 1 })).toMatchObject({ allowed: true, remaining: 12 });
+      });
+
+      const bucket = (requestsPerUnit: number, burst: number): Limit =>
+        makeLimit({ algorithm: "token_bucket", requestsPerUnit, periodUs: MINUTE, burst });
+
+      it("that was raised takes a bucket over at once, with what was used", async () => {
+        fresh();
+        clock.set(START_US);
+        await ask(store, { key, limit: bucket(6, 60), hits: 40 });
+        clock.advance(100 * SECOND);
+        // 40 used, 10 of them drained at 6 a minute; the other 30 drain at one a second, even under a burst of 20.
+        expect(await ask(store, { key, limit: bucket(60, 20), hits: 0 })).toEqual({
+          allowed: false,
+          remaining: 0,
+          retryAfterUs: 11 * SECOND,
+          resetAfterUs: 30 * SECOND,
+        });
+        clock.advance(15 * SECOND);
+        expect(await ask(store, { key, limit: bucket(6, 60), hits: 0 })).toMatchObject({ remaining: 45 });
+      });
+
+      it("that was lowered lets a bucket drain at its old rate until something is charged", async () => {
+        fresh();
+        clock.set(START_US);
+        await ask(store, { key, limit: bucket(60, 60), hits: 40 });
+        clock.advance(10 * SECOND);
+        const lowered = bucket(6, 10);
+        // 30 are used, and 21 must go before one fits.
+        const refused = { allowed: false, remaining: 0, retryAfterUs: 21 * SECOND, resetAfterUs: 30 * SECOND };
+        expect(await ask(store, { key, limit: lowered, hits: 0 })).toEqual(refused);
+        expect(await ask(store, { key, limit: lowered, hits: 1 })).toEqual(refused);
+        clock.advance(21 * SECOND);
+        expect(await ask(store, { key, limit: lowered, hits: 1 })).toEqual({
+          allowed: true,
+          remaining: 0,
+          retryAfterUs: 0,
+          resetAfterUs: 100 * SECOND,
+        });
+      });
+
+      it("gives nothing away while clients disagree about it", async () => {
+        fresh();
+        clock.set(START_US);
+        await ask(store, { key, limit: bucket(60, 20), hits: 20 });
+        for (const limit of [bucket(60, 10), bucket(6, 10), bucket(600, 1), bucket(60, 20)]) {
+          for (const hits of [0, 1]) expect(await ask(store, { key, limit, hits })).toMatchObject({ allowed: false });
+        }
+      });
+    });
+  });
+}
+
+export async function ask(store: Store, check: Check, budgetMs = Number.POSITIVE_INFINITY): Promise<Decision> {
+  const decision = newDecision();
+  await store.evaluate([check], "each", [decision], budgetMs);
+  return decision;
+}
+
+export async function askAll(store: Store, checks: readonly Check[], mode: CheckMode = "each"): Promise<Decision[]> {
+  const decisions = checks.map(newDecision);
+  await store.evaluate(checks, mode, decisions, Number.POSITIVE_INFINITY);
+  return decisions;
+}

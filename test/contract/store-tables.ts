@@ -1,0 +1,203 @@
+// Histories of one counter as tables: exact answers at given times, the same for every store. They read as the
+// specification of each algorithm; a comment stands where a rule shows.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Store } from "../../src/core/ports.ts";
+import { FakeClock, START_US } from "../support/fake-clock.ts";
+import { DAY, type LimitSketch, MINUTE, MS, makeLimit, SECOND } from "../support/make-limit.ts";
+import { randomPrefix } from "../support/redis-store.ts";
+import { ask, type OpenStore, type StoreUnderTest } from "./store-contract.ts";
+
+/** [at ms, hits, allowed, remaining, reset ms, retry ms] */
+type Row = readonly [number, number, "ok" | "no", number, number, number];
+
+interface Table {
+  readonly name: string;
+  readonly limit: LimitSketch;
+  readonly rows: readonly Row[];
+}
+
+/** A retry time of what can never pass. */
+const NEVER = -1;
+
+const TABLES: readonly Table[] = [
+  {
+    name: "fixed window: 5 a second, refused hits are counted",
+    limit: { algorithm: "fixed_window", requestsPerUnit: 5, periodUs: SECOND },
+    rows: [
+      // at ms  hits  |     left  reset   retry
+      [0, 1, "ok", 4, 1_000, 0],
+      [250, 3, "ok", 1, 750, 0],
+      [250, 2, "no", 0, 750, 750], // refused whole, and counted: 6 used
+      [300, 0, "no", 0, 700, 700], // a look at more than the limit is refused
+      [300, -2, "ok", 1, 700, 0], // 4 used
+      [400, 1, "ok", 0, 600, 0],
+      [400, 0, "ok", 0, 600, 600], // a look at exactly the limit is answered OK, though one hit must wait
+      [999.999, 1, "no", 0, 0.001, 0.001],
+      [1_000, 5, "ok", 0, 1_000, 0], // the next window begins on the second
+      [1_500, 6, "no", 0, 500, NEVER], // more than the limit never passes
+      [3_200, 0, "ok", 5, 800, 0],
+    ],
+  },
+  {
+    name: "fixed window: 5 a second, refused hits are not counted",
+    limit: { algorithm: "fixed_window", requestsPerUnit: 5, periodUs: SECOND, countDenied: false },
+    rows: [
+      [0, 4, "ok", 1, 1_000, 0],
+      [100, 2, "no", 1, 900, 900],
+      [200, 1, "ok", 0, 800, 0],
+      [200, 1, "no", 0, 800, 800],
+      [300, -1, "ok", 1, 700, 0],
+      [300, 1, "ok", 0, 700, 0],
+    ],
+  },
+  {
+    name: "fixed window: the clock steps back",
+    limit: { algorithm: "fixed_window", requestsPerUnit: 5, periodUs: SECOND, countDenied: false },
+    rows: [
+      [10_000, 3, "ok", 2, 1_000, 0],
+      [9_999, 1, "ok", 1, 1_001, 0], // still in the window of 10 s
+      [5_000, 1, "ok", 0, 6_000, 0], // 5 s is still believed
+      [5_000, 1, "no", 0, 6_000, 6_000],
+      [4_999.999, 1, "no", 0, 0.001, 0.001], // 1 us more is not: the count moves to the window of now
+      [4_999.999, 0, "ok", 0, 0.001, 0.001],
+      [5_000, 1, "ok", 4, 1_000, 0],
+    ],
+  },
+  {
+    name: "fixed window: 0 a minute, counted all the same",
+    limit: { algorithm: "fixed_window", requestsPerUnit: 0, periodUs: MINUTE },
+    rows: [
+      [0, 0, "ok", 0, 60_000, NEVER],
+      [0, 1, "no", 0, 60_000, NEVER],
+      [0, 0, "no", 0, 60_000, NEVER],
+    ],
+  },
+  {
+    name: "fixed window: a window is aligned to 1970, whatever its length",
+    limit: { algorithm: "fixed_window", requestsPerUnit: 2, periodUs: 7 * DAY },
+    rows: [
+      // The clock starts on a Friday at 08:00; weeks start on Thursday at 00:00.
+      [0, 1, "ok", 1, 5 * 86_400_000 + 16 * 3_600_000, 0],
+      [5 * 86_400_000 + 16 * 3_600_000, 2, "ok", 0, 7 * 86_400_000, 0],
+    ],
+  },
+  {
+    name: "gcra: 5 a second, burst 5",
+    limit: { algorithm: "gcra", requestsPerUnit: 5, periodUs: SECOND },
+    rows: [
+      [0, 6, "no", 5, 0, NEVER],
+      [0, 1, "ok", 4, 200, 0],
+      [0, 4, "ok", 0, 1_000, 0],
+      [0, 1, "no", 0, 1_000, 200],
+      [0, 0, "no", 0, 1_000, 200], // a look is answered as one hit would be
+      [199.999, 1, "no", 0, 800.001, 0.001],
+      [200, 1, "ok", 0, 1_000, 0],
+      [200, 3, "no", 0, 1_000, 600],
+      [500, 1, "ok", 0, 900, 0], // 1.5 hits had drained
+      [600, 1, "ok", 0, 1_000, 0],
+      [600, -2, "ok", 2, 600, 0],
+      [600, -9, "ok", 5, 0, 0],
+      [600, 5, "ok", 0, 1_000, 0],
+      [1_600, 0, "ok", 5, 0, 0],
+    ],
+  },
+  {
+    name: "gcra: 10 a minute, burst 1: one every 6 s",
+    limit: { algorithm: "gcra", requestsPerUnit: 10, periodUs: MINUTE, burst: 1 },
+    rows: [
+      [0, 1, "ok", 0, 6_000, 0],
+      [2_500, 1, "no", 0, 3_500, 3_500],
+      [5_999.999, 1, "no", 0, 0.001, 0.001],
+      [6_000, 1, "ok", 0, 6_000, 0],
+      [6_000, 2, "no", 0, 6_000, NEVER],
+    ],
+  },
+  {
+    name: "token bucket: 3 a second, burst 2: a third of a second is no whole number of microseconds",
+    limit: { algorithm: "token_bucket", requestsPerUnit: 3, periodUs: SECOND, burst: 2 },
+    rows: [
+      [0, 1, "ok", 1, 333.334, 0],
+      [0, 1, "ok", 0, 666.667, 0],
+      [0, 1, "no", 0, 666.667, 333.334],
+      [333.333, 1, "no", 0, 333.334, 0.001],
+      [333.334, 1, "ok", 0, 666.666, 0], // what is left of the microsecond is not lost
+      [666.667, 1, "ok", 0, 666.667, 0],
+      [1_000, 1, "ok", 0, 666.667, 0], // three in the first second after the burst
+    ],
+  },
+  {
+    name: "token bucket: a million a second",
+    limit: { algorithm: "token_bucket", requestsPerUnit: 1_000_000, periodUs: SECOND, burst: 10 },
+    rows: [
+      [0, 10, "ok", 0, 0.01, 0],
+      [0, 1, "no", 0, 0.01, 0.001],
+      [0.001, 1, "ok", 0, 0.01, 0],
+      [0.004, 3, "ok", 0, 0.01, 0],
+    ],
+  },
+  {
+    name: "token bucket: the clock steps back",
+    limit: { algorithm: "token_bucket", requestsPerUnit: 1, periodUs: SECOND, burst: 10 },
+    rows: [
+      [10_000, 9, "ok", 1, 9_000, 0],
+      [9_000, 1, "ok", 0, 11_000, 0], // nothing drains before 10 s
+      [5_000, 1, "no", 0, 15_000, 6_000], // 5 s is still believed; times count from the clock
+      [10_999.999, 1, "no", 0, 9_000.001, 0.001],
+      [11_000, 1, "ok", 0, 10_000, 0],
+      [5_999.999, 1, "no", 0, 10_000, 1_000], // 1 us more is not: the bucket drains from now on
+      [6_999.999, 1, "ok", 0, 10_000, 0],
+    ],
+  },
+  {
+    name: "token bucket: refused hits are counted when the rule says so",
+    limit: { algorithm: "token_bucket", requestsPerUnit: 1, periodUs: SECOND, burst: 2, countDenied: true },
+    rows: [
+      [0, 2, "ok", 0, 2_000, 0],
+      [0, 1, "no", 0, 3_000, 2_000], // 3 used
+      [0, 5, "no", 0, 8_000, NEVER], // 8 used
+      [0, 0, "no", 0, 8_000, 7_000],
+      [6_999.999, 0, "no", 0, 1_000.001, 0.001],
+      [7_000, 1, "ok", 0, 2_000, 0],
+    ],
+  },
+];
+
+export function storeTables(name: string, open: OpenStore): void {
+  describe(`${name}, to the microsecond`, () => {
+    const clock = new FakeClock();
+    const prefix = randomPrefix();
+    let opened: StoreUnderTest;
+    beforeAll(async () => {
+      opened = await open(clock, prefix);
+    });
+    afterAll(() => opened.close());
+
+    it.each(TABLES)("$name", async ({ name: key, limit, rows }) => {
+      expect(await answers(opened.store, clock, `${prefix}${key}`, limit, rows)).toEqual(rows);
+    });
+  });
+}
+
+async function answers(
+  store: Store,
+  clock: FakeClock,
+  key: string,
+  sketch: LimitSketch,
+  rows: readonly Row[],
+): Promise<Row[]> {
+  const limit = makeLimit(sketch);
+  const found: Row[] = [];
+  for (const [atMs, hits] of rows) {
+    clock.set(START_US + Math.round(atMs * MS));
+    const decision = await ask(store, { key, limit, hits });
+    found.push([
+      atMs,
+      hits,
+      decision.allowed ? "ok" : "no",
+      decision.remaining,
+      decision.resetAfterUs / MS,
+      decision.retryAfterUs === -1 ? NEVER : decision.retryAfterUs / MS,
+    ]);
+  }
+  return found;
+}

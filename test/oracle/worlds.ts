@@ -1,0 +1,140 @@
+// Whole requests against the oracles: several counters, several checks, both check modes. Where an oracle leaves more
+// than one right answer open, every possible course of events (a world) is followed until an answer rules it out.
+import type { AlgorithmName } from "../../src/core/algorithms/algorithm.ts";
+import type { CheckMode } from "../../src/core/ports.ts";
+import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
+import { type LevelModel, levelOracle } from "./level.ts";
+import type { OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
+
+export type CounterModel =
+  | { readonly kind: "window"; readonly state: WindowModel }
+  | { readonly kind: "level"; readonly state: LevelModel };
+
+/** Counters by key. */
+export type World = ReadonlyMap<string, CounterModel>;
+
+export interface OracleCheck {
+  readonly key: string;
+  readonly algorithm: AlgorithmName;
+  readonly limit: OracleLimit;
+  readonly hits: number;
+}
+
+export const EMPTY_WORLD: World = new Map();
+
+/** All worlds in which exactly these answers are right; none when the answers are wrong. */
+export function worldsAfter(
+  worlds: readonly World[],
+  checks: readonly OracleCheck[],
+  mode: CheckMode,
+  nowUs: number,
+  answers: readonly OracleAnswer[],
+): World[] {
+  const distinct = new Map<string, World>();
+  for (const { world } of possibleSteps(worlds, checks, mode, nowUs, answers)) distinct.set(textOf(world), world);
+  return [...distinct.values()];
+}
+
+/** The answers that one of the worlds would give, for messages. */
+export function rightAnswers(
+  worlds: readonly World[],
+  checks: readonly OracleCheck[],
+  mode: CheckMode,
+  nowUs: number,
+): readonly OracleAnswer[] {
+  return possibleSteps(worlds, checks, mode, nowUs, undefined)[0]?.answers ?? [];
+}
+
+/** Microseconds since 1970 from which on the counter is as good as new. */
+export function freshFromUs(counter: CounterModel, nowUs: number): number {
+  return counter.kind === "window"
+    ? fixedWindowOracle.freshFromUs(counter.state, nowUs)
+    : levelOracle.freshFromUs(counter.state, nowUs);
+}
+
+export function without(world: World, key: string): World {
+  const left = new Map(world);
+  left.delete(key);
+  return left;
+}
+
+interface Course {
+  readonly world: World;
+  readonly answers: readonly OracleAnswer[];
+}
+
+function possibleSteps(
+  worlds: readonly World[],
+  checks: readonly OracleCheck[],
+  mode: CheckMode,
+  nowUs: number,
+  answers: readonly OracleAnswer[] | undefined,
+): Course[] {
+  return worlds.flatMap((world) => {
+    const hitsOptions =
+      mode === "each" ? [checks.map(({ hits }) => hits)] : sparedHits(world, checks, mode === "spare_refused", nowUs);
+    return hitsOptions.flatMap((hits) => {
+      let courses: Course[] = [{ world, answers: [] }];
+      for (const [index, check] of checks.entries()) {
+        courses = courses.flatMap((course) =>
+          stepsOf(course.world, { ...check, hits: hits[index] ?? 0 }, nowUs)
+            .filter(({ answer }) => answers === undefined || sameAnswer(answer, answers[index]))
+            .map(({ answer, world: next }) => ({ world: next, answers: [...course.answers, answer] })),
+        );
+      }
+      return courses;
+    });
+  });
+}
+
+/** Each check is first judged alone; if one would be refused, or something else was, those that would pass only look. */
+function sparedHits(world: World, checks: readonly OracleCheck[], refusedAlready: boolean, nowUs: number): number[][] {
+  let options: boolean[][] = [[]];
+  for (const check of checks) {
+    const possible = new Set(stepsOf(world, check, nowUs).map(({ answer }) => answer.allowed));
+    options = options.flatMap((flags) => [...possible].map((allowed) => [...flags, allowed]));
+  }
+  return options.map((allowed) => {
+    const anyRefused = refusedAlready || allowed.includes(false);
+    return checks.map(({ hits }, index) => (anyRefused && allowed[index] === true && hits > 0 ? 0 : hits));
+  });
+}
+
+function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: OracleAnswer; world: World }[] {
+  const counter = world.get(check.key);
+  if (check.algorithm === "fixed_window") {
+    if (counter?.kind === "level") throw new Error("the key of a window holds a level");
+    return fixedWindowOracle
+      .ask(counter?.state, check.limit, nowUs, check.hits)
+      .map((step) => kept(world, check.key, step, (state) => ({ kind: "window", state })));
+  }
+  if (counter?.kind === "window") throw new Error("the key of a level holds a window");
+  return levelOracle
+    .ask(counter?.state, check.limit, nowUs, check.hits)
+    .map((step) => kept(world, check.key, step, (state) => ({ kind: "level", state })));
+}
+
+function kept<State>(
+  world: World,
+  key: string,
+  { answer, state }: OracleStep<State>,
+  counterOf: (state: State) => CounterModel,
+): { answer: OracleAnswer; world: World } {
+  if (state === undefined || world.get(key)?.state === state) return { answer, world };
+  return { answer, world: new Map(world).set(key, counterOf(state)) };
+}
+
+function sameAnswer(a: OracleAnswer, b: OracleAnswer | undefined): boolean {
+  return (
+    b !== undefined &&
+    a.allowed === b.allowed &&
+    a.remaining === b.remaining &&
+    a.retryAfterUs === b.retryAfterUs &&
+    a.resetAfterUs === b.resetAfterUs
+  );
+}
+
+function textOf(world: World): string {
+  const counters = [...world].sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(counters, (_, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
+}

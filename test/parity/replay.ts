@@ -1,0 +1,235 @@
+// Plays a history on a store in TypeScript and on Redis at the same given times, and holds both against the oracles:
+// equal in every field of every answer, and in the bytes that Redis keeps at the end.
+import { expect } from "vitest";
+import { type Decision, newDecision } from "../../src/core/decision.ts";
+import type { Limit } from "../../src/core/limit.ts";
+import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
+import {
+  EMPTY_WORLD,
+  freshFromUs,
+  type OracleCheck,
+  rightAnswers,
+  type World,
+  without,
+  worldsAfter,
+} from "../oracle/worlds.ts";
+import { type FakeClock, START_US } from "../support/fake-clock.ts";
+import { makeLimit } from "../support/make-limit.ts";
+import { type OpenRedisStore, randomPrefix } from "../support/redis-store.ts";
+import type { History, Move, RelativeHits, Step } from "./history.ts";
+import { stateBytes } from "./state-bytes.ts";
+
+/** Redis and its clock, which the replay sets. */
+export interface RedisSide extends OpenRedisStore {
+  readonly clock: FakeClock;
+}
+
+export interface ReplayOptions {
+  /** The TypeScript side. */
+  readonly open: (clock: FakeClock) => Store;
+  /** Counters disappear on all sides as soon as they may, as if each expiry came at the first possible moment. */
+  readonly expireEarly: boolean;
+}
+
+/** Counters live this much longer than they must. */
+const SLACK_US = 1_000_000;
+/** Histories stay within 1970 and 2096, where all numbers are exact. */
+const EARLIEST_US = 10_000_000_000_000;
+const LATEST_US = 4_000_000_000_000_000;
+/** After this long Redis, whose expiry runs on real time, might have dropped a counter by itself. */
+const LONGEST_REPLAY_MS = 500;
+const ATTEMPTS = 20;
+
+export async function replay(history: History, redis: RedisSide, options: ReplayOptions): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const startMs = performance.now();
+    const run = new Replay(history, redis, options);
+    await run.play();
+    const kept = await run.readKept();
+    const tookMs = performance.now() - startMs;
+    // Else the machine stalled, and nothing can be said about counters that may have expired meanwhile.
+    if (tookMs > LONGEST_REPLAY_MS) continue;
+    run.verifyAnswers();
+    run.verifyKept(kept, tookMs);
+    return;
+  }
+  throw new Error(`${ATTEMPTS} replays took more than ${LONGEST_REPLAY_MS} ms each`);
+}
+
+/** What Redis holds at a key. */
+interface Kept {
+  readonly bytes: Buffer | null;
+  readonly ttlMs: number;
+}
+
+class Replay {
+  readonly #prefix = randomPrefix();
+  readonly #redis: RedisSide;
+  readonly #store: Store;
+  readonly #steps: readonly Step[];
+  readonly #limits: readonly (readonly Limit[])[];
+  readonly #expireEarly: boolean;
+  readonly #replies: Promise<unknown>[] = [];
+  readonly #answers: { readonly asked: string; readonly ours: Decision[]; readonly theirs: Decision[] }[] = [];
+  readonly #lastOf = new Map<string, Decision>();
+  /** When a counter was last written and when it is as good as new, in each world. */
+  readonly #written = new Map<string, { readonly atUs: number; readonly freshUs: readonly number[] }>();
+  #last = newDecision();
+  #worlds: readonly World[] = [EMPTY_WORLD];
+
+  constructor(history: History, redis: RedisSide, { open, expireEarly }: ReplayOptions) {
+    redis.clock.set(START_US);
+    this.#redis = redis;
+    this.#store = open(redis.clock);
+    this.#limits = history.counters.map(({ limits }) => limits.map(makeLimit));
+    this.#steps = [...history.steps, ...closingLooks(history.counters.length)];
+    this.#expireEarly = expireEarly;
+  }
+
+  async play(): Promise<void> {
+    try {
+      for (const step of this.#steps) await this.#play(step);
+    } finally {
+      await Promise.all(this.#replies);
+    }
+  }
+
+  async #play(step: Step): Promise<void> {
+    const { clock } = this.#redis;
+    clock.set(moved(clock.nowUs(), step.move, this.#last));
+    if (this.#expireEarly) this.#expire(clock.nowUs());
+    const checks = step.checks.map((check) => this.#checkOf(check));
+    const ours = checks.map(newDecision);
+    const theirs = checks.map(newDecision);
+    await this.#store.evaluate(checks, step.mode, ours, Number.POSITIVE_INFINITY);
+    this.#replies.push(
+      Promise.resolve(this.#redis.store.evaluate(checks, step.mode, theirs, Number.POSITIVE_INFINITY)),
+    );
+    // The store sends at the end of the turn, with the time of then; the replies are awaited later, all at once.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const [index, { key }] of checks.entries()) {
+      this.#last = ours[index] ?? this.#last;
+      this.#lastOf.set(key, this.#last);
+    }
+    this.#answers.push({ asked: describe(clock.nowUs(), step.mode, checks), ours, theirs });
+    this.#followOracle(checks, step.mode, ours);
+  }
+
+  #checkOf({ counter, limit, hits }: Step["checks"][number]): Check {
+    const at = counter % this.#limits.length;
+    const limits = this.#limits[at] ?? [];
+    const chosen = limits[limit % limits.length];
+    if (chosen === undefined) throw new Error("a counter has no limit");
+    const key = `${this.#prefix}${at}`;
+    return { key, limit: chosen, hits: hitsOf(hits, chosen, this.#lastOf.get(key)) };
+  }
+
+  #expire(nowUs: number): void {
+    for (const [key, { freshUs }] of this.#written) {
+      if (Math.min(...freshUs) + SLACK_US > nowUs) continue;
+      this.#written.delete(key);
+      this.#store.reset(key);
+      this.#replies.push(Promise.resolve(this.#redis.store.reset(key)));
+      this.#worlds = this.#worlds.map((world) => without(world, key));
+    }
+  }
+
+  #followOracle(checks: readonly Check[], mode: CheckMode, ours: readonly Decision[]): void {
+    const nowUs = this.#redis.clock.nowUs();
+    const questions = checks.map(
+      ({ key, limit, hits }): OracleCheck => ({ key, algorithm: limit.algorithm, limit, hits }),
+    );
+    const before = this.#worlds;
+    this.#worlds = worldsAfter(before, questions, mode, nowUs, ours);
+    if (this.#worlds.length === 0) {
+      expect(ours, `TypeScript against the oracle: ${describe(nowUs, mode, checks)}`).toEqual(
+        rightAnswers(before, questions, mode, nowUs),
+      );
+      throw new Error(`no single course of events explains the answers: ${describe(nowUs, mode, checks)}`);
+    }
+    for (const { key } of checks) {
+      const counters = this.#worlds.flatMap((world) => world.get(key) ?? []);
+      const changed = counters.some(({ state }) => before.every((world) => world.get(key)?.state !== state));
+      if (!changed) continue;
+      const freshUs = counters.map((counter) => Math.max(nowUs, freshFromUs(counter, nowUs)));
+      this.#written.set(key, { atUs: nowUs, freshUs });
+    }
+  }
+
+  /** Reads what Redis keeps, before anything is judged. */
+  async readKept(): Promise<Map<string, Kept>> {
+    const kept = new Map<string, Kept>();
+    for (const at of this.#limits.keys()) {
+      const key = `${this.#prefix}${at}`;
+      const [bytes, ttlMs] = await Promise.all([this.#redis.client.getBuffer(key), this.#redis.client.pttl(key)]);
+      kept.set(key, { bytes, ttlMs });
+    }
+    return kept;
+  }
+
+  verifyAnswers(): void {
+    for (const { asked, ours, theirs } of this.#answers) {
+      for (const [index, decision] of ours.entries()) {
+        // Comparing by hand first: there are thousands.
+        if (!sameDecision(decision, theirs[index])) expect(theirs, `Lua against TypeScript: ${asked}`).toEqual(ours);
+      }
+    }
+  }
+
+  /** @param tookMs an upper bound on how long ago, in real time, anything was written */
+  verifyKept(kept: ReadonlyMap<string, Kept>, tookMs: number): void {
+    const possible = this.#worlds.map((world) =>
+      [...kept.keys()].map((key) => {
+        const counter = world.get(key);
+        return counter === undefined ? "nothing" : stateBytes(counter).toString("hex");
+      }),
+    );
+    const found = [...kept.values()].map(({ bytes }) => bytes?.toString("hex") ?? "nothing");
+    if (!possible.some((states) => states.join() === found.join()))
+      expect(found, "bytes in Redis").toEqual(possible[0]);
+    for (const [key, { bytes, ttlMs }] of kept) {
+      const written = this.#written.get(key);
+      if (bytes === null || written === undefined) continue;
+      const freshMs = written.freshUs.map((us) => (us - written.atUs) / 1_000);
+      expect(ttlMs + tookMs, "expiry comes too early").toBeGreaterThanOrEqual(Math.min(...freshMs));
+      expect(ttlMs, "expiry comes too late").toBeLessThanOrEqual(Math.ceil(Math.max(...freshMs)) + SLACK_US / 1_000);
+    }
+  }
+}
+
+/** Looks at every counter a few times at the end, so that a wrong state shows even where an answer did not. */
+function closingLooks(counters: number): Step[] {
+  const checks = Array.from({ length: counters }, (_, counter) => ({ counter, limit: 0, hits: 0 }));
+  return [0, 1, 12_345_678].map((by) => ({ move: { by }, mode: "each", checks }));
+}
+
+function moved(nowUs: number, move: Move, last: Decision): number {
+  const byUs = "by" in move ? move.by : promisedUs(move, last);
+  return Math.min(LATEST_US, Math.max(EARLIEST_US, nowUs + byUs));
+}
+
+function promisedUs({ to, plus }: Extract<Move, { to: unknown }>, last: Decision): number {
+  return Math.max(0, to === "retry" ? last.retryAfterUs : last.resetAfterUs) + plus;
+}
+
+function hitsOf(hits: number | RelativeHits, limit: Limit, last: Decision | undefined): number {
+  if (typeof hits === "number") return hits;
+  const capacity = limit.algorithm === "fixed_window" ? limit.requestsPerUnit : limit.burst;
+  return (hits.of === "capacity" ? capacity : (last?.remaining ?? capacity)) + hits.plus;
+}
+
+function sameDecision(a: Decision, b: Decision | undefined): boolean {
+  return (
+    a.allowed === b?.allowed &&
+    a.remaining === b.remaining &&
+    a.retryAfterUs === b.retryAfterUs &&
+    a.resetAfterUs === b.resetAfterUs
+  );
+}
+
+function describe(nowUs: number, mode: CheckMode, checks: readonly Check[]): string {
+  const parts = checks.map(
+    ({ key, limit, hits }) => `${hits} of ${key} (${limit.algorithm} ${limit.params.join(" ")})`,
+  );
+  return `at ${nowUs}, ${mode}: ${parts.join(", ")}`;
+}
