@@ -143,5 +143,5 @@ function shortened(message: string): string {
   // Most often a first line that is indented more than the rest. go-yaml would pass over the rest in silence.
   if (message.endsWith("at node end")) return "this belongs to nothing above it: check the indentation";
   if (message.startsWith("Missing closing")) return "the quote does not end, or the next line is indented too little";
-  return message.split("\n", 1)[0] ?? message;
+  return message.trimEnd().split("\n", 1)[0]?.replaceAll("\r", "\\r") ?? message;
 }

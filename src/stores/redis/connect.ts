@@ -12,7 +12,7 @@ export interface RedisTarget {
   readonly tls: RedisTls | undefined;
   /** Bounds dialling and the handshake. */
   readonly connectTimeoutMs: number;
-  /** Wait before the first and between later attempts to connect; doubles up to the second, with jitter. */
+  /** First and longest wait between attempts to connect for the first time; doubles in between, with jitter. */
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
 }
@@ -30,6 +30,7 @@ export interface RedisTls {
  * and a command whose outcome is unknown is not sent again (it would count twice).
  */
 export function createClient(target: RedisTarget): Redis {
+  let wasConnected = false;
   // `replyMapping` is left out because its type there forbids the `undefined` that it allows here.
   const options: Omit<RedisOptions, "replyMapping"> = {
     ...addressOptions(target.url),
@@ -44,10 +45,20 @@ export function createClient(target: RedisTarget): Redis {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: (attempt) => retryDelayMs(attempt, target.retryMinMs, target.retryMaxMs, Math.random()),
+    retryStrategy: (attempt) => {
+      const [minMs, maxMs] = wasConnected ? RECONNECT_MS : [target.retryMinMs, target.retryMaxMs];
+      return retryDelayMs(attempt, minMs, maxMs, Math.random());
+    },
   };
-  return new Redis(options);
+  const client = new Redis(options);
+  client.once("ready", () => {
+    wasConnected = true;
+  });
+  return client;
 }
+
+/** First and longest wait for a server that was there before: every call fails until it is back. */
+const RECONNECT_MS = [50, 2_000] as const;
 
 /** Exponential back-off with equal jitter: half of the step is fixed, half is up to `random` (0 to 1). */
 export function retryDelayMs(attempt: number, minMs: number, maxMs: number, random: number): number {
