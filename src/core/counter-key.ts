@@ -6,7 +6,9 @@
 // tag share a slot. Two keys are equal exactly when their shape, period, domain and entries are: separators, braces
 // and unprintable bytes are escaped as %HH, and a part of more than 128 bytes becomes `~` and its SHA-256.
 import type { ByteString, Entry } from "./descriptor.ts";
-import type { Sha256 } from "./ports.ts";
+
+/** SHA-256 of the bytes, as 64 lower-case hexadecimal digits. */
+export type Sha256 = (bytes: ByteString) => string;
 
 /** Longest part (domain, key or value) that stands in a key as it is, in bytes. */
 export const MAX_PART_BYTES = 128;

@@ -1,5 +1,5 @@
 // What a request is about, in core's own words. Transports map their messages to these types.
-import type { Unit } from "./limit.ts";
+import type { Unit } from "./limit-spec.ts";
 
 /**
  * A string of bytes: the code of each character (0 to 255) is one byte.

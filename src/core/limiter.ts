@@ -1,12 +1,14 @@
 // The limiter: match, key, store, verdict. It knows neither wires nor stores, only the ports.
 import { compileLimit } from "./algorithms/registry.ts";
-import { counterKey, keyHead } from "./counter-key.ts";
-import { type Decision, type DescriptorStatus, mergeStatuses, newDecision, type Verdict } from "./decision.ts";
+import { counterKey, keyHead, type Sha256 } from "./counter-key.ts";
+import { type Decision, newDecision } from "./decision.ts";
 import { type Descriptor, hitsOf, type LimitOverride, type LimitRequest } from "./descriptor.ts";
 import { NotReadyError, RequestError } from "./errors.ts";
-import { type Limit, UNIT_SECONDS, US_PER_SECOND } from "./limit.ts";
-import type { Check, CheckMode, Observer, Sha256, Store } from "./ports.ts";
+import type { Limit } from "./limit.ts";
+import { UNIT_SECONDS, US_PER_SECOND } from "./limit-spec.ts";
+import type { Check, CheckMode, Observer, Store } from "./ports.ts";
 import { type DomainRules, match, overrideTagEntries, type Rule, type RuleTree } from "./rule-tree.ts";
+import { type DescriptorStatus, mergeStatuses, type Verdict } from "./verdict.ts";
 
 export interface LimiterOptions {
   readonly store: Store;

@@ -1,7 +1,8 @@
 // The wall between core and the rest: the only interfaces that the outside implements.
-import type { Decision, DescriptorStatus } from "./decision.ts";
+import type { Decision } from "./decision.ts";
 import type { ByteString } from "./descriptor.ts";
 import type { Limit } from "./limit.ts";
+import type { DescriptorStatus } from "./verdict.ts";
 
 /** One question to a store: do these hits fit this counter? */
 export interface Check {
@@ -54,6 +55,3 @@ export interface Observer {
   /** A refusal was turned into a pass by the server's shadow mode. */
   shadowed(): void;
 }
-
-/** SHA-256 of the bytes, as 64 lower-case hexadecimal digits. */
-export type Sha256 = (bytes: ByteString) => string;

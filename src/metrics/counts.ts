@@ -1,9 +1,10 @@
 // Counts what happens, in plain numbers: counting costs next to nothing, and `prometheus.ts` shows them when asked.
-import type { DescriptorStatus } from "../core/decision.ts";
+
 import type { ByteString } from "../core/descriptor.ts";
 import type { Observer } from "../core/ports.ts";
 import type { Rule } from "../core/rule-tree.ts";
 import { toText } from "../core/text.ts";
+import type { DescriptorStatus } from "../core/verdict.ts";
 
 /** Hits of all rules that share one series. */
 export interface RuleCounts {

@@ -2,7 +2,7 @@
 // It knows no schema: the caller asks for what a tag says. Numbers are truncated as protobuf does it.
 import type { ByteString } from "../core/descriptor.ts";
 import { RequestError } from "../core/errors.ts";
-import { MAX_EXACT } from "../core/limit.ts";
+import { MAX_EXACT } from "../core/limit-spec.ts";
 
 export const WireType = {
   VARINT: 0,

@@ -1,6 +1,7 @@
 // What Envoy is told of a verdict, before it is bytes: what is left, when it resets, and the three headers.
-import type { DescriptorStatus, Verdict } from "../core/decision.ts";
-import { MAX_UINT32, US_PER_SECOND } from "../core/limit.ts";
+
+import { MAX_UINT32, US_PER_SECOND } from "../core/limit-spec.ts";
+import type { DescriptorStatus, Verdict } from "../core/verdict.ts";
 
 /** Names of the headers that an answer may bring. */
 export interface HeaderNames {

@@ -6,7 +6,7 @@
 // embedded messages are merged, and a known field with another wire type is an unknown one.
 import type { ByteString, Descriptor, Entry, LimitOverride, LimitRequest } from "../core/descriptor.ts";
 import { TooLargeError } from "../core/errors.ts";
-import type { Unit } from "../core/limit.ts";
+import type { Unit } from "../core/limit-spec.ts";
 import { ProtoReader, tagOf, WireType } from "../protobuf/proto-reader.ts";
 
 export interface RequestLimits {

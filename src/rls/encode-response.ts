@@ -1,10 +1,12 @@
 // Encodes `envoy.service.ratelimit.v3.RateLimitResponse` from a verdict. Our own encoder, because the generated one makes
 // an object per field. Fields with their default value are left out, as in proto3. Every string is valid UTF-8 and every
 // header is clean, because Envoy copies them to clients unchecked and drops an answer that it cannot parse.
-import type { DescriptorStatus, Verdict } from "../core/decision.ts";
+
 import type { LimitRequest } from "../core/descriptor.ts";
-import { type Limit, MAX_UINT32, type Unit } from "../core/limit.ts";
+import type { Limit } from "../core/limit.ts";
+import { MAX_UINT32, type Unit } from "../core/limit-spec.ts";
 import type { Json } from "../core/rule-tree.ts";
+import type { DescriptorStatus, Verdict } from "../core/verdict.ts";
 import { ProtoWriter } from "../protobuf/proto-writer.ts";
 import { cleanName, type HeaderNames, limitHeaders, remainingOf, secondsUntilReset } from "./answer.ts";
 import { dynamicMetadata } from "./metadata.ts";

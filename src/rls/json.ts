@@ -2,7 +2,7 @@
 import { fromBinary, fromJson, type JsonValue, toJsonString } from "@bufbuild/protobuf";
 import type { Descriptor, LimitRequest } from "../core/descriptor.ts";
 import { RequestError, TooLargeError } from "../core/errors.ts";
-import { MAX_EXACT } from "../core/limit.ts";
+import { MAX_EXACT } from "../core/limit-spec.ts";
 import type { Limiter } from "../core/limiter.ts";
 import { toBytes } from "../core/text.ts";
 import type { RateLimitDescriptor } from "../gen/envoy/extensions/common/ratelimit/v3/ratelimit_pb.js";

@@ -1,10 +1,11 @@
 // The dynamic metadata of an answer: what was asked, and the `metadata` of the rules that let it pass.
 // Unlike at envoyproxy/ratelimit, merging never changes a rule's own metadata, and rules with `detailed_metric` or
 // `value_to_metric` keep theirs.
-import type { Verdict } from "../core/decision.ts";
+
 import type { Descriptor, LimitRequest } from "../core/descriptor.ts";
 import type { Json, JsonObject } from "../core/rule-tree.ts";
 import { toText } from "../core/text.ts";
+import type { Verdict } from "../core/verdict.ts";
 
 export function dynamicMetadata(request: LimitRequest, verdict: Verdict): JsonObject {
   const merged: { [key: string]: Json } = {};

@@ -1,8 +1,9 @@
 // Envoy's RateLimitService: bytes to request, verdict to bytes, errors to gRPC codes. It decides nothing itself.
-import type { Verdict } from "../core/decision.ts";
+
 import type { LimitRequest } from "../core/descriptor.ts";
 import { NotReadyError, RequestError, StoreError, TooLargeError } from "../core/errors.ts";
 import type { Limiter } from "../core/limiter.ts";
+import type { Verdict } from "../core/verdict.ts";
 import { type Call, GrpcCode, GrpcError, type UnaryHandler } from "../wire/door.ts";
 import { decodeRequest, type RequestLimits } from "./decode-request.ts";
 import { encodeResponse, type ResponseOptions } from "./encode-response.ts";

@@ -1,7 +1,8 @@
 // Checked documents to a frozen tree of rules. Everything that depends on a rule alone is computed here, once, so that
 // a request finds it ready. What levels are made of is in level.ts.
+
+import type { Sha256 } from "../core/counter-key.ts";
 import type { ByteString } from "../core/descriptor.ts";
-import type { Sha256 } from "../core/ports.ts";
 import type { DomainRules, Rule, RuleTree } from "../core/rule-tree.ts";
 import { toBytes } from "../core/text.ts";
 import { compileLevel, type PlacedRule } from "./level.ts";

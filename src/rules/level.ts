@@ -1,9 +1,9 @@
 // The rules of one level and below: which entries each can match, in which order they are tried, and how the counters
 // of each are keyed.
-import { type KeyPlan, keyHead } from "../core/counter-key.ts";
+
+import { type KeyPlan, keyHead, type Sha256 } from "../core/counter-key.ts";
 import type { ByteString } from "../core/descriptor.ts";
-import { US_PER_SECOND } from "../core/limit.ts";
-import type { Sha256 } from "../core/ports.ts";
+import { US_PER_SECOND } from "../core/limit-spec.ts";
 import {
   type KeyRules,
   type Rule,

@@ -3,7 +3,8 @@
 import { MAX_PERIOD_US } from "../core/algorithms/algorithm.ts";
 import { compileLimit } from "../core/algorithms/registry.ts";
 import { parseDuration } from "../core/duration.ts";
-import { type Limit, UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit.ts";
+import type { Limit } from "../core/limit.ts";
+import { UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit-spec.ts";
 import { nearestWord } from "./nearest-word.ts";
 import { type Findings, problemAt, shown } from "./problem.ts";
 import type { Checked, Given } from "./schema.ts";

@@ -1,9 +1,9 @@
 // The grammar of a rule file as one table: the words, where they may stand, and what they take. The parser, its types,
 // its messages and the JSON Schema for editors all come from it. What words mean together is decided in compile.ts.
-import type { AlgorithmName } from "../core/algorithms/algorithm.ts";
+
 import { ALGORITHMS } from "../core/algorithms/registry.ts";
 import { DURATION_PATTERN } from "../core/duration.ts";
-import { MAX_UINT32, UNIT_SECONDS, type Unit } from "../core/limit.ts";
+import { type AlgorithmName, MAX_UINT32, UNIT_SECONDS, type Unit } from "../core/limit-spec.ts";
 import type { JsonObject } from "../core/rule-tree.ts";
 import type { Place } from "./problem.ts";
 

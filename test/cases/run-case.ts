@@ -6,7 +6,7 @@ import { request as httpRequest } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { status as grpcStatus, type ServiceError } from "@grpc/grpc-js";
 import { expect } from "vitest";
-import { UNIT_SECONDS, type Unit } from "../../src/core/limit.ts";
+import { UNIT_SECONDS, type Unit } from "../../src/core/limit-spec.ts";
 import { eventually } from "../support/eventually.ts";
 import { connectRls, type RlsAnswer, type RlsClient, type RlsStatus } from "../support/rls-client.ts";
 import { launchWeir, metric, redisSettings, type Weir } from "../support/weir-process.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compileLimit } from "../../src/core/algorithms/registry.ts";
-import { largestUnit, UNIT_SECONDS, type Unit } from "../../src/core/limit.ts";
+import { largestUnit, UNIT_SECONDS, type Unit } from "../../src/core/limit-spec.ts";
 import { DAY, HOUR, limitSpec, MINUTE, makeLimit, SECOND } from "../support/make-limit.ts";
 import { fc, test } from "../support/property.ts";
 

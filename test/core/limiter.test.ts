@@ -1,10 +1,11 @@
 // The limiter: which checks a request asks of the store, and what it makes of the answers.
 import { describe, expect, it } from "vitest";
-import { type Decision, newDecision, type Verdict } from "../../src/core/decision.ts";
+import { type Decision, newDecision } from "../../src/core/decision.ts";
 import type { LimitRequest } from "../../src/core/descriptor.ts";
 import { NotReadyError, RequestError, StoreError } from "../../src/core/errors.ts";
 import type { LimiterOptions } from "../../src/core/limiter.ts";
 import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
+import type { Verdict } from "../../src/core/verdict.ts";
 import { MemoryStore } from "../../src/stores/memory/store.ts";
 import { descriptor, override, request } from "../support/descriptor.ts";
 import { FakeClock } from "../support/fake-clock.ts";

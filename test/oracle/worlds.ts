@@ -1,6 +1,6 @@
 // Whole requests against the oracles: several counters, several checks, both check modes. Where an oracle leaves more
 // than one right answer open, every possible course of events (a world) is followed until an answer rules it out.
-import type { AlgorithmName } from "../../src/core/algorithms/algorithm.ts";
+import type { AlgorithmName } from "../../src/core/limit-spec.ts";
 import type { CheckMode } from "../../src/core/ports.ts";
 import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type LevelModel, levelOracle } from "./level.ts";

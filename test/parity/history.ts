@@ -1,6 +1,7 @@
 // Random histories of a store: what comes when, plain enough to be kept in regressions.json.
-import type { AlgorithmName } from "../../src/core/algorithms/algorithm.ts";
+
 import { compileLimit } from "../../src/core/algorithms/registry.ts";
+import type { AlgorithmName } from "../../src/core/limit-spec.ts";
 import type { CheckMode } from "../../src/core/ports.ts";
 import { type LimitSketch, limitSpec } from "../support/make-limit.ts";
 import { fc } from "../support/property.ts";

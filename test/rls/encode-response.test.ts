@@ -1,8 +1,8 @@
 import { fromBinary, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import type { Verdict } from "../../src/core/decision.ts";
 import type { Descriptor, LimitRequest } from "../../src/core/descriptor.ts";
 import type { LimiterOptions } from "../../src/core/limiter.ts";
+import type { Verdict } from "../../src/core/verdict.ts";
 import { RateLimitResponseSchema } from "../../src/gen/envoy/service/ratelimit/v3/rls_pb.js";
 import { encodeResponse, type ResponseOptions } from "../../src/rls/encode-response.ts";
 import { limiterOf } from "../support/limiter-of.ts";

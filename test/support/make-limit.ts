@@ -1,7 +1,8 @@
 // Limits for tests, with the defaults that rules have.
-import type { AlgorithmName } from "../../src/core/algorithms/algorithm.ts";
+
 import { compileLimit } from "../../src/core/algorithms/registry.ts";
-import type { Limit, LimitSpec } from "../../src/core/limit.ts";
+import type { Limit } from "../../src/core/limit.ts";
+import type { AlgorithmName, LimitSpec } from "../../src/core/limit-spec.ts";
 
 export const MS = 1_000;
 export const SECOND = 1_000_000;

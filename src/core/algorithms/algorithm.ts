@@ -1,13 +1,10 @@
 // What every algorithm is: deterministic arithmetic with nothing else in it. Each has a Lua twin of the same base name
 // in lua/ that takes the same parameters in the same order and does the same operations on the same doubles.
 import type { Decision } from "../decision.ts";
-import type { LimitSpec } from "../limit.ts";
-import type { FixedWindowState } from "./fixed-window.ts";
-import type { LevelState } from "./level.ts";
+import type { AlgorithmName, LimitSpec } from "../limit-spec.ts";
 
-export type AlgorithmName = "fixed_window" | "gcra" | "token_bucket";
-
-export type AlgorithmState = FixedWindowState | LevelState;
+/** Each algorithm has its own; stores only keep and copy them. Flat: a copy of its fields is a copy of it. */
+export type AlgorithmState = object;
 
 /** The algorithm's numbers for one limit, in the order that both twins read them. */
 export type Params = readonly number[];

@@ -2,7 +2,7 @@
 // own. At most the limit passes per window, up to twice the limit around a window's edge. Refused hits are counted unless
 // the rule says otherwise, as at envoyproxy/ratelimit.
 import type { Decision } from "../decision.ts";
-import { type LimitSpec, MAX_EXACT } from "../limit.ts";
+import { type LimitSpec, MAX_EXACT } from "../limit-spec.ts";
 import { type Algorithm, type Compiled, MAX_AHEAD_US, MAX_PERIOD_US, type Params } from "./algorithm.ts";
 
 export interface FixedWindowState {

@@ -4,7 +4,7 @@
 // everything is an integer: with N hits per W ticks and g = gcd(N, W), one hit weighs w = W/g units and n = N/g units
 // drain per tick of q microseconds. The capacity is burst*w. Nothing is ever rounded in anybody's favour.
 import type { Decision } from "../decision.ts";
-import { type LimitSpec, MAX_EXACT } from "../limit.ts";
+import { type LimitSpec, MAX_EXACT } from "../limit-spec.ts";
 import { type Compiled, MAX_AHEAD_US, MAX_PERIOD_US, type Params } from "./algorithm.ts";
 
 /** Describes itself, so that a changed limit is noticed and the level carried over. */

@@ -1,6 +1,7 @@
 // Name to algorithm, and from what a rule says to a compiled limit.
-import { type Limit, type LimitSpec, largestUnit } from "../limit.ts";
-import type { Algorithm, AlgorithmName } from "./algorithm.ts";
+import type { Limit } from "../limit.ts";
+import { type AlgorithmName, type LimitSpec, largestUnit } from "../limit-spec.ts";
+import type { Algorithm } from "./algorithm.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import { gcra } from "./gcra.ts";
 import { tokenBucket } from "./token-bucket.ts";

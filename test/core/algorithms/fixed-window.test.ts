@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { fixedWindow } from "../../../src/core/algorithms/fixed-window.ts";
 import { compileLimit } from "../../../src/core/algorithms/registry.ts";
-import { UNIT_SECONDS, type Unit } from "../../../src/core/limit.ts";
+import { UNIT_SECONDS, type Unit } from "../../../src/core/limit-spec.ts";
 import { fixedWindowOracle, type WindowModel } from "../../oracle/fixed-window.ts";
 import { START_US } from "../../support/fake-clock.ts";
 import { limitSpec, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";

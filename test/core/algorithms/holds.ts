@@ -1,6 +1,6 @@
 // Which property holds for which algorithm. The property tests read this table: an algorithm without a row, or a row
 // without an entry, does not compile.
-import type { AlgorithmName } from "../../../src/core/algorithms/algorithm.ts";
+import type { AlgorithmName } from "../../../src/core/limit-spec.ts";
 
 export const PROPERTIES = {
   bound: "no interval admits more than the algorithm promises",

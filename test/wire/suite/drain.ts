@@ -1,6 +1,5 @@
 // Stopping: every call that was sent before the client heard of it is answered.
-import type { Client } from "@grpc/grpc-js";
-import { Metadata } from "@grpc/grpc-js";
+import { type Client, Metadata } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { call, grpcClient, openStream } from "../support/grpc-client.ts";

@@ -1,7 +1,7 @@
 // How the statuses of a request become one verdict: shadow and quota, as at envoyproxy/ratelimit.
 import { describe, expect, it } from "vitest";
-import { type DescriptorStatus, mergeStatuses } from "../../src/core/decision.ts";
 import type { Rule } from "../../src/core/rule-tree.ts";
+import { type DescriptorStatus, mergeStatuses } from "../../src/core/verdict.ts";
 import { fc, test } from "../support/property.ts";
 
 const UNLIMITED = { unlimited: true } as Rule;
