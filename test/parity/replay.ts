@@ -4,15 +4,8 @@ import { expect } from "vitest";
 import { type Decision, newDecision } from "../../src/core/decision.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
-import {
-  EMPTY_WORLD,
-  freshFromUs,
-  type OracleCheck,
-  rightAnswers,
-  type World,
-  without,
-  worldsAfter,
-} from "../oracle/worlds.ts";
+import { OracleFollower } from "../oracle/follower.ts";
+import { EMPTY_WORLD, freshFromUs, type OracleCheck, type World } from "../oracle/worlds.ts";
 import { type FakeClock, START_US } from "../support/fake-clock.ts";
 import { makeLimit } from "../support/make-limit.ts";
 import { type OpenRedisStore, randomPrefix } from "../support/redis-store.ts";
@@ -73,7 +66,7 @@ class Replay {
   readonly #answers: { readonly asked: string; readonly ours: Decision[]; readonly theirs: Decision[] }[] = [];
   readonly #lastOf = new Map<string, Decision>();
   #last = newDecision();
-  #worlds: readonly World[] = [EMPTY_WORLD];
+  readonly #oracle = new OracleFollower();
 
   constructor(history: History, redis: RedisSide, { open, expireEarly }: ReplayOptions) {
     redis.clock.set(START_US);
@@ -123,15 +116,15 @@ class Replay {
   }
 
   #expire(nowUs: number): void {
-    for (const key of new Set(this.#worlds.flatMap((world) => [...world.keys()]))) {
-      const expiries = this.#worlds.flatMap((world) => {
+    for (const key of new Set(this.#oracle.worlds.flatMap((world) => [...world.keys()]))) {
+      const expiries = this.#oracle.worlds.flatMap((world) => {
         const counter = world.get(key);
         return counter === undefined ? [] : [freshFromUs(counter) + SLACK_US];
       });
       if (Math.min(...expiries) > nowUs) continue;
       this.#store.reset(key);
       this.#replies.push(Promise.resolve(this.#redis.store.reset(key)));
-      this.#worlds = this.#worlds.map((world) => without(world, key));
+      this.#oracle.forget(key);
     }
   }
 
@@ -140,14 +133,7 @@ class Replay {
     const questions = checks.map(
       ({ key, limit, hits }): OracleCheck => ({ key, algorithm: limit.algorithm, limit, hits }),
     );
-    const before = this.#worlds;
-    this.#worlds = worldsAfter(before, questions, mode, nowUs, ours);
-    if (this.#worlds.length === 0) {
-      expect(ours, `TypeScript against the oracle: ${describe(nowUs, mode, checks)}`).toEqual(
-        rightAnswers(before, questions, mode, nowUs),
-      );
-      throw new Error(`no single course of events explains the answers: ${describe(nowUs, mode, checks)}`);
-    }
+    this.#oracle.follow(questions, mode, nowUs, ours, describe(nowUs, mode, checks));
   }
 
   /** Reads what Redis keeps, before anything is judged. */
@@ -178,8 +164,8 @@ class Replay {
         return counter === undefined ? "nothing" : stateBytes(counter).toString("hex");
       });
     const found = [...kept.values()].map(({ bytes }) => bytes?.toString("hex") ?? "nothing");
-    const matching = this.#worlds.filter((world) => bytesIn(world).join() === found.join());
-    const [first = EMPTY_WORLD] = this.#worlds;
+    const matching = this.#oracle.worlds.filter((world) => bytesIn(world).join() === found.join());
+    const [first = EMPTY_WORLD] = this.#oracle.worlds;
     if (matching.length === 0) expect(found, "bytes in Redis").toEqual(bytesIn(first));
     for (const [key, { ttlMs }] of kept) {
       const livesMs = matching.flatMap((world) => {
