@@ -24,7 +24,8 @@ const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
 /** Words that say how to count, and so do nothing in an unlimited rule. */
 const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "count_denied"] as const;
 
-export function compileRateLimit(given: RateLimitMap, findings: Findings): RateLimit {
+/** @param atomic whether the domain charges requests to all of their limits or none, so refused hits to none */
+export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings: Findings): RateLimit {
   const { fields } = given;
   const unlimited = fields.unlimited?.value ?? false;
   const name = fields.name?.value ?? "";
@@ -35,7 +36,7 @@ export function compileRateLimit(given: RateLimitMap, findings: Findings): RateL
   }
   if (unlimited) checkUnlimited(given, findings);
   return Object.freeze({
-    limit: unlimited ? undefined : limitOf(given, name, findings),
+    limit: unlimited ? undefined : limitOf(given, name, atomic, findings),
     unlimited,
     name,
     replaces: Object.freeze((fields.replaces?.value ?? []).map((replaced) => replaced.fields.name?.value ?? "")),
@@ -58,7 +59,7 @@ function checkUnlimited(given: RateLimitMap, findings: Findings): void {
   }
 }
 
-function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit | undefined {
+function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: Findings): Limit | undefined {
   const { fields } = given;
   const periodUs = periodOf(given, findings);
   const algorithm = fields.algorithm?.value ?? "fixed_window";
@@ -68,6 +69,10 @@ function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit |
     report(findings, given, fields.burst, message);
     return undefined;
   }
+  if (atomic && fields.count_denied?.value === true) {
+    report(findings, given, fields.count_denied, "an `atomic` domain charges no refused hits: remove one of the two");
+    return undefined;
+  }
   if (periodUs === undefined || !given.complete) return undefined;
   const requestsPerUnit = fields.requests_per_unit?.value ?? 0;
   const limit = compileLimit({
@@ -75,7 +80,7 @@ function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit |
     requestsPerUnit,
     periodUs,
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
-    countDenied: fields.count_denied?.value ?? windows,
+    countDenied: fields.count_denied?.value ?? (windows && !atomic),
     name,
   });
   if (!("problem" in limit)) return limit;
