@@ -128,7 +128,7 @@ export class Limiter {
     if ("problem" in limit) throw new RequestError(`the limit of a descriptor cannot be used: ${limit.problem}`);
     const key = counterKey(
       {
-        head: keyHead(keyPrefix, limit.algorithm, limit.periodUs, domain.name, sha256),
+        head: keyHead(keyPrefix, limit.shape, limit.periodUs, domain.name, sha256),
         tagEntries: overrideTagEntries(domain, descriptor.entries),
         sharedValues: undefined,
         hashTag: domain.hashTag,

@@ -48,6 +48,7 @@ describe("a compiled limit", () => {
     expect(Object.isFrozen(limit)).toBe(true);
     expect(Object.isFrozen(limit.params)).toBe(true);
     expect(limit.handler.name).toBe("gcra");
+    expect(limit.shape).toBe("gcra");
   });
 
   it.each([

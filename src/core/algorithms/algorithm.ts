@@ -14,6 +14,8 @@ export type Compiled = { readonly params: Params } | { readonly problem: string 
 
 export interface Algorithm<State extends AlgorithmState = AlgorithmState> {
   readonly name: AlgorithmName;
+  /** The shape of the state, as counter keys name it; the algorithm's name where absent. Other shapes start anew. */
+  shape?(spec: LimitSpec): string;
   compile(spec: LimitSpec): Compiled;
   /** The state of a counter that was never touched. */
   init(): State;

@@ -20,6 +20,7 @@ export function compileLimit(spec: LimitSpec): Limit | { readonly problem: strin
   return Object.freeze({
     ...spec,
     handler,
+    shape: handler.shape?.(spec) ?? handler.name,
     params: Object.freeze(compiled.params),
     never: spec.requestsPerUnit === 0 && spec.algorithm !== "fixed_window",
     ...largestUnit(spec.periodUs),
