@@ -21,7 +21,7 @@ export const MAX_EXACT = Number.MAX_SAFE_INTEGER;
 /** Largest number of a uint32 field of an answer. */
 export const MAX_UINT32 = 0xffff_ffff;
 
-export type AlgorithmName = "fixed_window" | "gcra" | "token_bucket";
+export type AlgorithmName = "fixed_window" | "gcra" | "leaky_bucket" | "token_bucket";
 
 /** What a rule or an override says, before an algorithm compiles it. */
 export interface LimitSpec {

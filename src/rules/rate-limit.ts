@@ -64,7 +64,8 @@ function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit |
   const algorithm = fields.algorithm?.value ?? "fixed_window";
   const windows = algorithm === "fixed_window";
   if (windows && fields.burst !== undefined) {
-    const message = "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra or token_bucket";
+    const message =
+      "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket";
     report(findings, given, fields.burst, message);
     return undefined;
   }

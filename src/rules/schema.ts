@@ -111,7 +111,7 @@ export const SHAPES = {
       kind: "integer",
       min: 1,
       max: MAX_UINT32,
-      help: "Hits that may come at once (gcra, token_bucket); requests_per_unit unless set.",
+      help: "Hits that may come at once (gcra, leaky_bucket, token_bucket); requests_per_unit unless set.",
     },
     count_denied: {
       kind: "flag",

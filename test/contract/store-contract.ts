@@ -50,7 +50,7 @@ export function storeContract(name: string, open: OpenStore): void {
       return (await opened.counters()) - before;
     };
 
-    for (const algorithm of ["fixed_window", "gcra", "token_bucket"] as const) {
+    for (const algorithm of ["fixed_window", "gcra", "leaky_bucket", "token_bucket"] as const) {
       describe(algorithm, () => {
         const of = (requestsPerUnit: number, burst = requestsPerUnit): Limit =>
           makeLimit({ algorithm, requestsPerUnit, periodUs: HOUR, burst });

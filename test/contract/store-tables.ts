@@ -113,6 +113,19 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    name: "leaky bucket: holds 2, leaks 4 a second",
+    limit: { algorithm: "leaky_bucket", requestsPerUnit: 4, periodUs: SECOND, burst: 2 },
+    rows: [
+      [0, 3, "no", 2, 0, NEVER],
+      [0, 2, "ok", 0, 500, 0],
+      [100, 1, "no", 0, 400, 150], // 1.6 are in it
+      [250, 1, "ok", 0, 500, 0],
+      [300, -1, "ok", 1, 200, 0],
+      [300, 1, "ok", 0, 450, 0],
+      [750, 0, "ok", 2, 0, 0],
+    ],
+  },
+  {
     name: "token bucket: 3 a second, burst 2: a third of a second is no whole number of microseconds",
     limit: { algorithm: "token_bucket", requestsPerUnit: 3, periodUs: SECOND, burst: 2 },
     rows: [

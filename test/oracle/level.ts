@@ -1,4 +1,4 @@
-// Oracle for token bucket and GCRA: a bucket whose used part is an exact fraction of a hit and drains evenly.
+// Oracle for token bucket, leaky bucket (the meter) and GCRA: a bucket whose used part is an exact fraction of a hit and drains evenly.
 // Time passes in ticks, the finest of 1 us, 10 us, .. 1 s with which every number of the algorithm stays exact.
 import {
   ceilOf,

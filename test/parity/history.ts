@@ -50,6 +50,7 @@ const requestsPerUnit = fc.oneof(
 const counter = fc.oneof(
   periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("fixed_window"), fc.constant(period))),
   limitsOf(fc.constant<AlgorithmName>("gcra"), periodUs),
+  limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("token_bucket"), periodUs),
 );
 

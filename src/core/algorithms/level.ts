@@ -1,4 +1,4 @@
-// The exact arithmetic behind every algorithm with a steady rate (token bucket, GCRA).
+// The exact arithmetic behind every algorithm with a steady rate (token bucket, leaky bucket, GCRA).
 //
 // The state is a level that hits raise and time drains. To stay exact for every rate it is held in units chosen so that
 // everything is an integer: with N hits per W ticks and g = gcd(N, W), one hit weighs w = W/g units and n = N/g units

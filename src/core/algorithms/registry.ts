@@ -4,11 +4,13 @@ import { type AlgorithmName, type LimitSpec, largestUnit } from "../limit-spec.t
 import type { Algorithm } from "./algorithm.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import { gcra } from "./gcra.ts";
+import { leakyBucket } from "./leaky-bucket.ts";
 import { tokenBucket } from "./token-bucket.ts";
 
 export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   fixed_window: fixedWindow,
   gcra,
+  leaky_bucket: leakyBucket,
   token_bucket: tokenBucket,
 };
 

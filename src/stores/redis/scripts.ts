@@ -8,6 +8,7 @@ const FILES = [
   "lib/level.lua",
   "fixed-window.lua",
   "gcra.lua",
+  "leaky-bucket.lua",
   "token-bucket.lua",
   "batch.lua",
 ] as const;

@@ -4,7 +4,7 @@ import type { AlgorithmName } from "../../../src/core/limit-spec.ts";
 
 export const PROPERTIES = {
   bound: "no interval admits more than the algorithm promises",
-  agreement: "token bucket and GCRA agree on every trace",
+  agreement: "token bucket, leaky bucket and GCRA agree on every trace",
   tightRetry: "a refused request passes exactly when it was told to come back, and not a microsecond earlier",
   remaining: "what remains passes, and one more does not",
   looksAndRefusals: "looking and being refused leave the state as it was",
@@ -55,6 +55,8 @@ export const HOLDS: Readonly<Record<Variant, Readonly<Record<Property, true | st
   "fixed_window that counts refused hits": { ...WINDOW, ...COUNTING },
   gcra: LEVEL,
   "gcra that counts refused hits": { ...LEVEL, ...COUNTING },
+  leaky_bucket: LEVEL,
+  "leaky_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
   token_bucket: LEVEL,
   "token_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
 };

@@ -1,4 +1,4 @@
-// The arithmetic of token bucket and GCRA: which numbers a limit compiles to, and that they are always exact.
+// The arithmetic of token bucket, leaky bucket and GCRA: which numbers a limit compiles to, and that they are always exact.
 import { describe, expect, it } from "vitest";
 import { ALGORITHMS, compileLimit } from "../../../src/core/algorithms/registry.ts";
 import { grainOf, type LevelModel, levelOracle } from "../../oracle/level.ts";
