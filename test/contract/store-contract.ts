@@ -313,6 +313,7 @@ export function storeContract(name: string, open: OpenStore): void {
           remaining: 0,
           retryAfterUs: 11 * SECOND,
           resetAfterUs: 30 * SECOND,
+          delayUs: 0,
         });
         clock.advance(15 * SECOND);
         expect(await ask(store, { key, limit: bucket(6, 60), hits: 0 })).toMatchObject({ remaining: 45 });
@@ -325,7 +326,13 @@ export function storeContract(name: string, open: OpenStore): void {
         clock.advance(10 * SECOND);
         const lowered = bucket(6, 10);
         // 30 are used, and 21 must go before one fits.
-        const refused = { allowed: false, remaining: 0, retryAfterUs: 21 * SECOND, resetAfterUs: 30 * SECOND };
+        const refused = {
+          allowed: false,
+          remaining: 0,
+          retryAfterUs: 21 * SECOND,
+          resetAfterUs: 30 * SECOND,
+          delayUs: 0,
+        };
         expect(await ask(store, { key, limit: lowered, hits: 0 })).toEqual(refused);
         expect(await ask(store, { key, limit: lowered, hits: 1 })).toEqual(refused);
         clock.advance(21 * SECOND);
@@ -334,6 +341,7 @@ export function storeContract(name: string, open: OpenStore): void {
           remaining: 0,
           retryAfterUs: 0,
           resetAfterUs: 100 * SECOND,
+          delayUs: 0,
         });
       });
 

@@ -198,6 +198,7 @@ function answerOf(state: LevelModel, allowed: boolean, { limit, nowUs, hits }: Q
     remaining: Number(free > 0n ? free : 0n),
     retryAfterUs: Number(retryAfterUs),
     resetAfterUs: Number(earliest(nowUs, (atUs) => usedAt(state, atUs).num === 0n) - nowUs),
+    delayUs: 0,
   };
 }
 

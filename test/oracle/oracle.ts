@@ -14,6 +14,7 @@ export interface OracleAnswer {
   readonly remaining: number;
   readonly retryAfterUs: number;
   readonly resetAfterUs: number;
+  readonly delayUs: number;
 }
 
 export interface OracleStep<State> {

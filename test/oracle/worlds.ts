@@ -130,7 +130,8 @@ function sameAnswer(a: OracleAnswer, b: OracleAnswer | undefined): boolean {
     a.allowed === b.allowed &&
     a.remaining === b.remaining &&
     a.retryAfterUs === b.retryAfterUs &&
-    a.resetAfterUs === b.resetAfterUs
+    a.resetAfterUs === b.resetAfterUs &&
+    a.delayUs === b.delayUs
   );
 }
 

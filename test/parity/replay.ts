@@ -223,7 +223,8 @@ function sameDecision(a: Decision, b: Decision | undefined): boolean {
     a.allowed === b?.allowed &&
     a.remaining === b.remaining &&
     a.retryAfterUs === b.retryAfterUs &&
-    a.resetAfterUs === b.resetAfterUs
+    a.resetAfterUs === b.resetAfterUs &&
+    a.delayUs === b.delayUs
   );
 }
 

@@ -8,7 +8,7 @@ import { isScriptMissing, type RedisConnection } from "./connection.ts";
 /** Checks of one script call at the most; a request with more goes alone. */
 const MAX_CHECKS_PER_CALL = 128;
 /** Integers per check in the script's reply, see lua/batch.lua. */
-const REPLY_FIELDS = 5;
+const REPLY_FIELDS = 6;
 
 /** Modes as lua/batch.lua knows them. */
 const MODES: Readonly<Record<CheckMode, number>> = { each: 0, spare: 1, spare_refused: 2 };
@@ -178,14 +178,17 @@ function readDecisions(request: Pending, reply: readonly unknown[], start: numbe
   let at = start;
   for (const [index, check] of request.checks.entries()) {
     const decision = request.decisions[index];
-    const [status, allowed, remaining, retryAfterUs, resetAfterUs] = reply.slice(at, at + REPLY_FIELDS).map(Number);
+    const [status, allowed, remaining, retryAfterUs, resetAfterUs, delayUs] = reply
+      .slice(at, at + REPLY_FIELDS)
+      .map(Number);
     at += REPLY_FIELDS;
-    if (decision === undefined || resetAfterUs === undefined) return unreadable();
+    if (decision === undefined || delayUs === undefined) return unreadable();
     if (status !== 0) return refusedCheck(check, status);
     decision.allowed = allowed === 1;
     decision.remaining = remaining ?? 0;
     decision.retryAfterUs = retryAfterUs ?? 0;
-    decision.resetAfterUs = resetAfterUs;
+    decision.resetAfterUs = resetAfterUs ?? 0;
+    decision.delayUs = delayUs;
   }
   return undefined;
 }
