@@ -24,7 +24,7 @@ function findExample(tree: RuleTree): Example | undefined {
   let best: Example | undefined;
   for (const domain of tree.domains.values()) {
     for (const [key, { anyValue }] of domain.root.byKey) {
-      const rule = anyValue?.rule;
+      const [rule] = anyValue?.rules ?? [];
       if (rule?.limit === undefined || rule.shadowMode || rule.quotaMode) continue;
       const { algorithm, requestsPerUnit, burst } = rule.limit;
       const calls = (algorithm === "fixed_window" ? requestsPerUnit : burst) + 1;

@@ -8,7 +8,7 @@ import type { Limit } from "./limit.ts";
 import { UNIT_SECONDS, US_PER_SECOND } from "./limit-spec.ts";
 import type { Check, CheckMode, Observer, Store } from "./ports.ts";
 import { type DomainRules, match, overrideTagEntries, type Rule, type RuleTree } from "./rule-tree.ts";
-import { type DescriptorStatus, mergeStatuses, type Verdict } from "./verdict.ts";
+import { type DescriptorStatus, mergeStatuses, tellingStatus, type Verdict } from "./verdict.ts";
 
 export interface LimiterOptions {
   readonly store: Store;
@@ -23,16 +23,17 @@ export interface LimiterOptions {
   readonly checkMode: CheckMode;
 }
 
-/** What is known of a descriptor before the store is asked. */
+/** What is known of one limit of a descriptor before the store is asked. */
 interface Found {
   readonly rule: Rule | undefined;
   readonly limit: Limit | undefined;
-  /** Filled by the store; `undefined` when nothing limits the descriptor. */
+  /** Filled by the store; `undefined` when nothing is counted. */
   readonly decision: Decision | undefined;
   readonly hits: number;
 }
 
-const NOTHING: Found = { rule: undefined, limit: undefined, decision: undefined, hits: 0 };
+/** Stands for a descriptor that nothing limits. */
+const NOTHING: readonly Found[] = [{ rule: undefined, limit: undefined, decision: undefined, hits: 0 }];
 
 export class Limiter {
   readonly #options: LimiterOptions;
@@ -67,34 +68,26 @@ export class Limiter {
     const decisions: Decision[] = [];
     const founds = this.#findAll(tree, request, checks, decisions);
     const { store, checkMode } = this.#options;
-    const mode = checkMode === "spare" && founds.some(refusedByNever) ? "spare_refused" : checkMode;
+    const mode =
+      checkMode === "spare" && founds.some((each) => each.some(refusedByNever)) ? "spare_refused" : checkMode;
     const pending = checks.length === 0 ? undefined : store.evaluate(checks, mode, decisions, budgetMs);
     if (pending === undefined) return this.#conclude(request, founds);
     return pending.then(() => this.#conclude(request, founds));
   }
 
   /** Finds what limits each descriptor and adds the checks that the store has to answer. */
-  #findAll(tree: RuleTree, request: LimitRequest, checks: Check[], decisions: Decision[]): Found[] {
+  #findAll(tree: RuleTree, request: LimitRequest, checks: Check[], decisions: Decision[]): (readonly Found[])[] {
     const domain = tree.domains.get(request.domain);
     if (domain === undefined) {
       for (const _ of request.descriptors) this.#options.observer.domainNotFound(request.domain);
       return request.descriptors.map(() => NOTHING);
     }
-    const rules = request.descriptors.map((descriptor) =>
-      descriptor.limit === undefined ? match(domain, descriptor.entries) : undefined,
+    const matched = request.descriptors.map((descriptor) =>
+      descriptor.limit === undefined ? match(domain, descriptor.entries) : NO_RULES,
     );
-    const replaced = replacedNames(rules);
-    return request.descriptors.map((descriptor, index) => {
-      const rule = rules[index];
-      if (rule === undefined && descriptor.limit === undefined) return NOTHING;
-      if (rule !== undefined && rule.name !== "" && replaced.has(rule.name) && !rule.unlimited) return NOTHING;
-      if (rule?.unlimited === true) return { ...NOTHING, rule };
-      const hits = hitsOf(descriptor, request);
+    const replaced = replacedNames(matched);
+    const ask = (rule: Rule | undefined, limit: Limit, key: string, hits: number): Found => {
       const decision = newDecision();
-      const { limit, key } =
-        descriptor.limit === undefined
-          ? this.#configured(rule, descriptor)
-          : this.#overridden(domain, descriptor, descriptor.limit);
       if (limit.never) {
         decision.allowed = hits < 0;
         decision.retryAfterUs = hits < 0 ? 0 : -1;
@@ -103,12 +96,22 @@ export class Limiter {
         decisions.push(decision);
       }
       return { rule, limit, decision, hits };
+    };
+    return request.descriptors.map((descriptor, index) => {
+      const hits = hitsOf(descriptor, request);
+      if (descriptor.limit !== undefined) {
+        const { limit, key } = this.#overridden(domain, descriptor, descriptor.limit);
+        return [ask(undefined, limit, key, hits)];
+      }
+      const founds: Found[] = [];
+      for (const rule of matched[index] ?? NO_RULES) {
+        if (rule.limit === undefined) founds.push({ rule, limit: undefined, decision: undefined, hits: 0 });
+        else if (rule.name === "" || !replaced.has(rule.name)) {
+          founds.push(ask(rule, rule.limit, counterKey(rule.keyPlan, descriptor.entries, this.#options.sha256), hits));
+        }
+      }
+      return founds.length === 0 ? NOTHING : founds;
     });
-  }
-
-  #configured(rule: Rule | undefined, descriptor: Descriptor): { limit: Limit; key: string } {
-    if (rule?.limit === undefined) throw new Error("a rule that is not unlimited has a limit");
-    return { limit: rule.limit, key: counterKey(rule.keyPlan, descriptor.entries, this.#options.sha256) };
   }
 
   /** The limit and the counter of a descriptor that brings its own limit: a fixed window of its unit. */
@@ -140,24 +143,19 @@ export class Limiter {
   }
 
   /** Turns decisions into statuses and tells the observer. */
-  #conclude(request: LimitRequest, founds: readonly Found[]): Verdict {
-    const statuses: DescriptorStatus[] = [];
-    for (const { rule, limit, decision, hits } of founds) {
-      const refused = decision?.allowed === false;
-      const status: DescriptorStatus = {
-        refused,
-        overLimit: refused && rule?.shadowMode !== true,
-        rule,
-        limit,
-        decision,
-        quotaMode: rule?.quotaMode === true,
-      };
-      statuses.push(status);
-      if (limit !== undefined) this.#options.observer.decided(request.domain, status, hits);
-    }
+  #conclude(request: LimitRequest, founds: readonly (readonly Found[])[]): Verdict {
+    const statuses = founds.map((each) => tellingStatus(each.map((found) => this.#statusOf(request, found))));
     const verdict = mergeStatuses(statuses, this.#options);
     if (verdict.shadowed) this.#options.observer.shadowed();
     return verdict;
+  }
+
+  #statusOf(request: LimitRequest, { rule, limit, decision, hits }: Found): DescriptorStatus {
+    const refused = decision?.allowed === false;
+    const overLimit = refused && rule?.shadowMode !== true;
+    const status = { refused, overLimit, rule, limit, decision, quotaMode: rule?.quotaMode === true };
+    if (limit !== undefined) this.#options.observer.decided(request.domain, status, hits);
+    return status;
   }
 }
 
@@ -166,15 +164,18 @@ function refusedByNever({ limit, decision }: Found): boolean {
   return limit?.never === true && decision?.allowed === false;
 }
 
+const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** Names that some rule of the request replaces. A rule that is itself replaced still counts. */
-function replacedNames(rules: readonly (Rule | undefined)[]): ReadonlySet<string> {
+function replacedNames(matched: readonly (readonly Rule[])[]): ReadonlySet<string> {
   let names: Set<string> | undefined;
-  for (const rule of rules) {
-    for (const name of rule?.replaces ?? []) {
-      names ??= new Set();
-      names.add(name);
+  for (const rules of matched) {
+    for (const rule of rules) {
+      for (const name of rule.replaces) {
+        names ??= new Set();
+        names.add(name);
+      }
     }
   }
   return names ?? NO_NAMES;

@@ -9,11 +9,14 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** A leaf that limits, or that lifts every limit (`unlimited`). */
+/** One limit of a descriptor, or that it has none (`unlimited`). */
 export interface Rule {
-  /** The domain and the levels above and including this rule as written: `edge.tenant_acme.path`. */
+  /** The domain and its levels: `edge.tenant_acme.path`. */
   readonly path: string;
-  /** The levels alone, outermost first: `["tenant_acme", "path"]`. */
+  /**
+   * The levels alone, outermost first: `["tenant_acme", "path"]`. One of several limits has its name behind them, or
+   * `#` and its number if it has none.
+   */
   readonly levels: readonly string[];
   /** Where the rule stands: `rules.yaml:12:5`. */
   readonly position: string;
@@ -40,8 +43,8 @@ export interface StarPattern {
 }
 
 export interface RuleNode {
-  /** The limit of requests that end here. */
-  readonly rule: Rule | undefined;
+  /** What limits requests that end here, in file order: none, one `rate_limit`, or all of `rate_limits`. */
+  readonly rules: readonly Rule[];
   readonly children: RuleLevel | undefined;
 }
 
@@ -109,17 +112,19 @@ export function starPattern(text: ByteString): StarPattern {
   return Object.freeze({ text, matches });
 }
 
-/** Finds the rule for a descriptor: the limit of the node where its last entry ends, if it has one. */
-export function match(domain: DomainRules, entries: readonly Entry[]): Rule | undefined {
+const NO_RULES: readonly Rule[] = [];
+
+/** Finds the rules for a descriptor: those of the node where its last entry ends. */
+export function match(domain: DomainRules, entries: readonly Entry[]): readonly Rule[] {
   let level: RuleLevel | undefined = domain.root;
   let node: RuleNode | undefined;
   for (const entry of entries) {
-    if (level === undefined) return undefined;
+    if (level === undefined) return NO_RULES;
     node = findChild(level, entry);
-    if (node === undefined) return undefined;
+    if (node === undefined) return NO_RULES;
     level = node.children;
   }
-  return node?.rule;
+  return node?.rules ?? NO_RULES;
 }
 
 /** The peer's order: the exact value, then stars in file order, then the rule that names no value. Never goes back. */

@@ -3,7 +3,7 @@ import type { Decision } from "./decision.ts";
 import type { Limit } from "./limit.ts";
 import type { Rule } from "./rule-tree.ts";
 
-/** The answer for one descriptor of a request. */
+/** The answer for one limit of a descriptor; for the descriptor itself, that of the limit which tells most. */
 export interface DescriptorStatus {
   /** The limit refused, which a shadow rule may hide. */
   readonly refused: boolean;
@@ -15,6 +15,27 @@ export interface DescriptorStatus {
   readonly limit: Limit | undefined;
   readonly decision: Decision | undefined;
   readonly quotaMode: boolean;
+}
+
+/**
+ * Which of a descriptor's limits speaks for it: of the refused ones the one with the longest wait, else the one with the
+ * lowest remaining; the first on a tie.
+ *
+ * @param statuses at least one
+ */
+export function tellingStatus(statuses: readonly DescriptorStatus[]): DescriptorStatus {
+  return statuses.reduce((best, next) => (tellsMore(next, best) ? next : best));
+}
+
+function tellsMore(next: DescriptorStatus, best: DescriptorStatus): boolean {
+  if (next.refused !== best.refused) return next.refused;
+  if (next.refused) return waitUs(next) > waitUs(best);
+  return (next.decision?.remaining ?? Infinity) < (best.decision?.remaining ?? Infinity);
+}
+
+/** What can never pass waits longest. */
+function waitUs({ decision }: DescriptorStatus): number {
+  return decision === undefined || decision.retryAfterUs < 0 ? Infinity : decision.retryAfterUs;
 }
 
 /** The answer to a request. */

@@ -113,10 +113,40 @@ function compileNode(domain: DomainContext, sibling: Sibling, open: boolean, abo
     tagEntries: above.tagEntries ?? (open ? depth : undefined),
     sharedValues: [...above.sharedValues, sharedValue(domain, sibling)],
   };
-  const rule =
-    fields.rate_limit === undefined ? undefined : compileRule(domain, descriptor, fields.rate_limit.value, here);
+  const rules = Object.freeze(compileRules(domain, descriptor, here));
   const children = fields.descriptors?.value ?? [];
-  return Object.freeze({ rule, children: children.length === 0 ? undefined : compileLevel(domain, children, here) });
+  return Object.freeze({ rules, children: children.length === 0 ? undefined : compileLevel(domain, children, here) });
+}
+
+/** The one `rate_limit` of a descriptor or all of its `rate_limits`, each with a counter of its own. */
+function compileRules(domain: DomainContext, descriptor: Checked<"descriptor">, here: Above): Rule[] {
+  const { rate_limit: one, rate_limits: several } = descriptor.fields;
+  const report = (place: Place, message: string): void => {
+    domain.findings.problems.push(problemAt(place, descriptor.path, message));
+  };
+  if (one !== undefined && several !== undefined) {
+    report(several.place, "`rate_limit` and `rate_limits` stand side by side: put all limits into `rate_limits`");
+  }
+  if (several?.value.length === 0) report(several.place, "`rate_limits` needs a limit; without any, leave it out");
+  const rules = one === undefined ? [] : [compileRule(domain, descriptor, one.value, here)];
+  const byHead = new Map<string, Place>();
+  for (const [index, rateLimit] of (several?.value ?? []).entries()) {
+    const name = rateLimit.fields.name?.value ?? "";
+    const rule = compileRule(domain, descriptor, rateLimit, {
+      ...here,
+      levels: [...here.levels, name === "" ? `#${index + 1}` : name],
+    });
+    rules.push(rule);
+    if (rule.unlimited) report(rateLimit.place, "a limit among others cannot be `unlimited`: remove it");
+    if (rule.limit === undefined) continue;
+    const first = byHead.get(rule.keyPlan.head);
+    if (first === undefined) byHead.set(rule.keyPlan.head, rateLimit.place);
+    else {
+      const message = `the limit at ${formatPlace(first)} has the same algorithm and period, so both would share a counter`;
+      report(rateLimit.place, `${message}: keep one`);
+    }
+  }
+  return rules;
 }
 
 /** With `share_threshold`, what stands in counter keys for the value that was matched: the pattern itself. */
@@ -144,7 +174,7 @@ function compileRule(
   const shares = here.sharedValues.some((value) => value !== undefined);
   const keyPlan: KeyPlan = Object.freeze({
     head: keyHead(domain.keyPrefix, shape, periodUs, domain.name, domain.sha256),
-    tagEntries: here.tagEntries ?? here.levels.length,
+    tagEntries: here.tagEntries ?? here.sharedValues.length,
     sharedValues: shares ? Object.freeze(here.sharedValues) : undefined,
     hashTag: domain.hashTag,
   });

@@ -76,6 +76,11 @@ export const SHAPES = {
       shape: "rate_limit",
       help: "Limit of requests that end at this entry. Without it they pass, whatever rules without a value say.",
     },
+    rate_limits: {
+      kind: "list",
+      shape: "rate_limit",
+      help: "Several limits instead of one: all must pass, each has a counter of its own.",
+    },
     descriptors: { kind: "list", shape: "descriptor", help: "Rules for the next entry." },
     shadow_mode: { kind: "flag", help: "Count and report, but never refuse." },
     quota_mode: { kind: "flag", help: "Refuse only when all quota rules of a request are over their limits." },

@@ -48,6 +48,18 @@ describe("calls", () => {
     expect(await callsOf("eval")).toBe(0);
   });
 
+  it("takes requests together that come one after the other in one turn", async () => {
+    const before = await callsOf("evalsha");
+    // Each in a callback of its own, with all promises settled between them.
+    const answers = await Promise.all(
+      ["a", "b", "c"].map(
+        (name) => new Promise((resolve) => setImmediate(() => resolve(ask(redis.store, checkOf(name))))),
+      ),
+    );
+    expect(answers).toMatchObject([{ remaining: 4 }, { remaining: 4 }, { remaining: 4 }]);
+    expect((await callsOf("evalsha")) - before).toBe(1);
+  });
+
   it("answers every request of a turn in its own mode and order", async () => {
     const limit = makeLimit({ algorithm: "fixed_window", requestsPerUnit: 1, periodUs: HOUR });
     const [a, b] = [`${prefix}a`, `${prefix}b`];
@@ -110,6 +122,19 @@ describe("calls", () => {
     const evals = await callsOf("eval");
     expect(await ask(redis.store, checkOf("a"))).toMatchObject({ remaining: 2 });
     expect(await callsOf("eval")).toBe(evals);
+  });
+
+  it("sends nothing again when the call itself is refused", async () => {
+    const admin = redis.client.duplicate();
+    await admin.connect();
+    await admin.acl("SETUSER", "default", "-evalsha");
+    try {
+      await expect(ask(redis.store, checkOf("a"))).rejects.toMatchObject({ name: "StoreError", transient: true });
+    } finally {
+      await admin.acl("SETUSER", "default", "+evalsha");
+      admin.disconnect();
+    }
+    expect(await ask(redis.store, checkOf("a", 0))).toMatchObject({ remaining: 5 });
   });
 
   it("sends nothing for a request without checks", async () => {

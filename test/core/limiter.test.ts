@@ -392,3 +392,51 @@ describe("decisions", () => {
     expect(newDecision()).toEqual({ allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0, delayUs: 0 });
   });
 });
+
+describe("several limits on a descriptor", () => {
+  const SEVERAL = `
+domain: edge
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { unit: second, requests_per_unit: 2, algorithm: gcra }
+      - { unit: minute, requests_per_unit: 3, name: minutely }
+      - { unit: day, requests_per_unit: 2, name: daily }
+  - key: plan
+    rate_limit: { unlimited: true, replaces: [{ name: daily }] }
+  - key: none
+    rate_limit: { unlimited: true, replaces: [{ name: daily }, { name: minutely }] }
+`;
+
+  it("each have a counter of their own, and a series named after them or their number", () => {
+    const { decide, store, told } = setUp(SEVERAL);
+    decide(request(["tenant=a"]));
+    expect(store.keys).toEqual([
+      "gcra:1000000:{edge|tenant=a}",
+      "fixed_window:60000000:{edge|tenant=a}",
+      "fixed_window:86400000000:{edge|tenant=a}",
+    ]);
+    expect(told).toEqual(["edge edge.tenant.#1 1 ok", "edge edge.tenant.minutely 1 ok", "edge edge.tenant.daily 1 ok"]);
+  });
+
+  it("give one status: the lowest remaining (the first on a tie), or the refusal with the longest wait", () => {
+    const { decide } = setUp(SEVERAL);
+    const path = (): string | undefined => decide(request(["tenant=a"])).statuses[0]?.rule?.path;
+    expect([path(), path()]).toEqual(["edge.tenant.#1", "edge.tenant.#1"]);
+    const third = decide(request(["tenant=a"]));
+    expect(third.overLimit).toBe(true);
+    expect(third.statuses.map(({ rule, overLimit }) => [rule?.path, overLimit])).toEqual([["edge.tenant.daily", true]]);
+    // More than a window can ever hold waits longest.
+    const never = decide(request([descriptor("tenant=b", { hitsAddend: 3 })]));
+    expect(never.statuses[0]?.rule?.path).toBe("edge.tenant.#1");
+    expect(never.statuses[0]?.decision?.retryAfterUs).toBe(-1);
+  });
+
+  it("can be replaced one by one, by their names", () => {
+    const { decide, store } = setUp(SEVERAL);
+    decide(request(["tenant=a", "plan=x"]));
+    expect(store.keys).toEqual(["gcra:1000000:{edge|tenant=a}", "fixed_window:60000000:{edge|tenant=a}"]);
+    decide(request(["tenant=a", "none=x"]));
+    expect(store.keys.slice(2)).toEqual(["gcra:1000000:{edge|tenant=a}"]);
+  });
+});

@@ -6,9 +6,13 @@ import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
 import type { OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
 
-export type CounterModel =
+export type CounterModel = (
   | { readonly kind: "window"; readonly state: WindowModel }
-  | { readonly kind: "level"; readonly state: LevelModel };
+  | { readonly kind: "level"; readonly state: LevelModel }
+) & {
+  /** When it was last written, microseconds since 1970. */
+  readonly writtenUs: number;
+};
 
 /** Counters by key. */
 export type World = ReadonlyMap<string, CounterModel>;
@@ -45,11 +49,13 @@ export function rightAnswers(
   return possibleSteps(worlds, checks, mode, nowUs, undefined)[0]?.answers ?? [];
 }
 
-/** Microseconds since 1970 from which on the counter is as good as new. */
-export function freshFromUs(counter: CounterModel, nowUs: number): number {
-  return counter.kind === "window"
-    ? fixedWindowOracle.freshFromUs(counter.state, nowUs)
-    : levelOracle.freshFromUs(counter.state, nowUs);
+/** Microseconds since 1970 from which on the counter is as good as new, as far as was known when it was written. */
+export function freshFromUs(counter: CounterModel): number {
+  const freshUs =
+    counter.kind === "window"
+      ? fixedWindowOracle.freshFromUs(counter.state, counter.writtenUs)
+      : levelOracle.freshFromUs(counter.state, counter.writtenUs);
+  return Math.max(counter.writtenUs, freshUs);
 }
 
 export function without(world: World, key: string): World {
@@ -106,12 +112,12 @@ function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: Ora
     if (counter?.kind === "level") throw new Error("the key of a window holds a level");
     return fixedWindowOracle
       .ask(counter?.state, check.limit, nowUs, check.hits)
-      .map((step) => kept(world, check.key, step, (state) => ({ kind: "window", state })));
+      .map((step) => kept(world, check.key, step, (state) => ({ kind: "window", state, writtenUs: nowUs })));
   }
   if (counter?.kind === "window") throw new Error("the key of a level holds a window");
   return levelOracle
     .ask(counter?.state, check.limit, nowUs, check.hits)
-    .map((step) => kept(world, check.key, step, (state) => ({ kind: "level", state })));
+    .map((step) => kept(world, check.key, step, (state) => ({ kind: "level", state, writtenUs: nowUs })));
 }
 
 function kept<State>(

@@ -66,11 +66,19 @@ function limitsOf(
       burst: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(600, 1_000_000)),
       countDenied: fc.boolean(),
     })
-    .filter((sketch) => {
-      const compiled = compileLimit(limitSpec(sketch));
-      return !("problem" in compiled) && !compiled.never;
-    });
-  return fc.record({ limits: fc.array(limit, { minLength: 1, maxLength: 3 }) });
+    .filter(isUsable);
+  const unlike = fc.array(limit, { minLength: 1, maxLength: 3 });
+  // The same rate with another burst, and so perhaps with another tick.
+  const sameRate = limit.map((sketch) =>
+    [sketch, { ...sketch, burst: 3 }, { ...sketch, burst: 1_000_000 }].filter(isUsable),
+  );
+  return fc.record({ limits: fc.oneof({ arbitrary: unlike, weight: 3 }, { arbitrary: sameRate, weight: 1 }) });
+}
+
+/** Whether the algorithm accepts the limit and keeps a counter for it. */
+function isUsable(sketch: LimitSketch): boolean {
+  const compiled = compileLimit(limitSpec(sketch));
+  return !("problem" in compiled) && !compiled.never;
 }
 
 const move: fc.Arbitrary<Move> = fc.oneof(

@@ -4,15 +4,8 @@ import { expect } from "vitest";
 import { type Decision, newDecision } from "../../src/core/decision.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
-import {
-  EMPTY_WORLD,
-  freshFromUs,
-  type OracleCheck,
-  rightAnswers,
-  type World,
-  without,
-  worldsAfter,
-} from "../oracle/worlds.ts";
+import { OracleFollower } from "../oracle/follower.ts";
+import { EMPTY_WORLD, freshFromUs, type OracleCheck, type World } from "../oracle/worlds.ts";
 import { type FakeClock, START_US } from "../support/fake-clock.ts";
 import { makeLimit } from "../support/make-limit.ts";
 import { type OpenRedisStore, randomPrefix } from "../support/redis-store.ts";
@@ -72,10 +65,8 @@ class Replay {
   readonly #replies: Promise<unknown>[] = [];
   readonly #answers: { readonly asked: string; readonly ours: Decision[]; readonly theirs: Decision[] }[] = [];
   readonly #lastOf = new Map<string, Decision>();
-  /** When a counter was last written and when it is as good as new, in each world. */
-  readonly #written = new Map<string, { readonly atUs: number; readonly freshUs: readonly number[] }>();
   #last = newDecision();
-  #worlds: readonly World[] = [EMPTY_WORLD];
+  readonly #oracle = new OracleFollower();
 
   constructor(history: History, redis: RedisSide, { open, expireEarly }: ReplayOptions) {
     redis.clock.set(START_US);
@@ -125,12 +116,15 @@ class Replay {
   }
 
   #expire(nowUs: number): void {
-    for (const [key, { freshUs }] of this.#written) {
-      if (Math.min(...freshUs) + SLACK_US > nowUs) continue;
-      this.#written.delete(key);
+    for (const key of new Set(this.#oracle.worlds.flatMap((world) => [...world.keys()]))) {
+      const expiries = this.#oracle.worlds.flatMap((world) => {
+        const counter = world.get(key);
+        return counter === undefined ? [] : [freshFromUs(counter) + SLACK_US];
+      });
+      if (Math.min(...expiries) > nowUs) continue;
       this.#store.reset(key);
       this.#replies.push(Promise.resolve(this.#redis.store.reset(key)));
-      this.#worlds = this.#worlds.map((world) => without(world, key));
+      this.#oracle.forget(key);
     }
   }
 
@@ -139,21 +133,7 @@ class Replay {
     const questions = checks.map(
       ({ key, limit, hits }): OracleCheck => ({ key, algorithm: limit.algorithm, limit, hits }),
     );
-    const before = this.#worlds;
-    this.#worlds = worldsAfter(before, questions, mode, nowUs, ours);
-    if (this.#worlds.length === 0) {
-      expect(ours, `TypeScript against the oracle: ${describe(nowUs, mode, checks)}`).toEqual(
-        rightAnswers(before, questions, mode, nowUs),
-      );
-      throw new Error(`no single course of events explains the answers: ${describe(nowUs, mode, checks)}`);
-    }
-    for (const { key } of checks) {
-      const counters = this.#worlds.flatMap((world) => world.get(key) ?? []);
-      const changed = counters.some(({ state }) => before.every((world) => world.get(key)?.state !== state));
-      if (!changed) continue;
-      const freshUs = counters.map((counter) => Math.max(nowUs, freshFromUs(counter, nowUs)));
-      this.#written.set(key, { atUs: nowUs, freshUs });
-    }
+    this.#oracle.follow(questions, mode, nowUs, ours, describe(nowUs, mode, checks));
   }
 
   /** Reads what Redis keeps, before anything is judged. */
@@ -178,21 +158,23 @@ class Replay {
 
   /** @param tookMs an upper bound on how long ago, in real time, anything was written */
   verifyKept(kept: ReadonlyMap<string, Kept>, tookMs: number): void {
-    const possible = this.#worlds.map((world) =>
+    const bytesIn = (world: World): string[] =>
       [...kept.keys()].map((key) => {
         const counter = world.get(key);
         return counter === undefined ? "nothing" : stateBytes(counter).toString("hex");
-      }),
-    );
+      });
     const found = [...kept.values()].map(({ bytes }) => bytes?.toString("hex") ?? "nothing");
-    if (!possible.some((states) => states.join() === found.join()))
-      expect(found, "bytes in Redis").toEqual(possible[0]);
-    for (const [key, { bytes, ttlMs }] of kept) {
-      const written = this.#written.get(key);
-      if (bytes === null || written === undefined) continue;
-      const freshMs = written.freshUs.map((us) => (us - written.atUs) / 1_000);
-      expect(ttlMs + tookMs, "expiry comes too early").toBeGreaterThanOrEqual(Math.min(...freshMs));
-      expect(ttlMs, "expiry comes too late").toBeLessThanOrEqual(Math.ceil(Math.max(...freshMs)) + SLACK_US / 1_000);
+    const matching = this.#oracle.worlds.filter((world) => bytesIn(world).join() === found.join());
+    const [first = EMPTY_WORLD] = this.#oracle.worlds;
+    if (matching.length === 0) expect(found, "bytes in Redis").toEqual(bytesIn(first));
+    for (const [key, { ttlMs }] of kept) {
+      const livesMs = matching.flatMap((world) => {
+        const counter = world.get(key);
+        return counter === undefined ? [] : [(freshFromUs(counter) - counter.writtenUs) / 1_000];
+      });
+      if (livesMs.length === 0) continue;
+      expect(ttlMs + tookMs, "expiry comes too early").toBeGreaterThanOrEqual(Math.min(...livesMs));
+      expect(ttlMs, "expiry comes too late").toBeLessThanOrEqual(Math.ceil(Math.max(...livesMs)) + SLACK_US / 1_000);
     }
   }
 }

@@ -17,10 +17,11 @@ function treeOf(text: string, changed: Partial<CompileOptions> = {}): RuleTree {
 function find(tree: RuleTree, domain: string, ...entries: [key: string, value: string][]): Rule | undefined {
   const rules = tree.domains.get(toBytes(domain));
   if (rules === undefined) throw new Error(`no domain ${domain}`);
-  return match(
+  const [rule] = match(
     rules,
     entries.map(([key, value]) => ({ key: toBytes(key), value: toBytes(value) })),
   );
+  return rule;
 }
 
 /** Maps cannot be frozen, and the algorithms are modules' own objects. */

@@ -27,7 +27,7 @@ describe("the example rules", () => {
     const edge = compileExamples().get("edge");
     if (edge === undefined) throw new Error("no domain edge");
     const limitOf = (...entries: [key: string, value: string][]) => {
-      const rule = match(
+      const [rule] = match(
         edge,
         entries.map(([key, value]) => ({ key, value })),
       );

@@ -20,7 +20,7 @@ function compileText(text: string): DomainRules {
 function countersOf(domain: NaiveDomain, list: readonly (readonly Entry[])[]): { key: string; identity: string }[] {
   const compiled = compileText(textOf(domain));
   return list.flatMap((entries) => {
-    const plan = match(compiled, entries)?.keyPlan;
+    const plan = match(compiled, entries)[0]?.keyPlan;
     const naive = naiveMatch(domain, entries);
     if (plan === undefined || naive === undefined) return [];
     const { algorithm, periodSeconds } = naive.limit;
@@ -37,7 +37,7 @@ describe("a compiled tree", () => {
   test("finds the rule that a naive matcher finds", [domains, aims], (domain, aimed) => {
     const list = requestsFor(domain, aimed);
     const compiled = compileText(textOf(domain));
-    for (const entries of list) expect(match(compiled, entries)?.name).toBe(naiveMatch(domain, entries)?.name);
+    for (const entries of list) expect(match(compiled, entries)[0]?.name).toBe(naiveMatch(domain, entries)?.name);
   });
 
   test(
@@ -70,7 +70,7 @@ describe("a compiled tree", () => {
       const list = requestsFor(domain, aimed);
       const compiled = compileText(textOf(domain));
       for (const entries of list) {
-        const rule = match(compiled, entries);
+        const [rule] = match(compiled, entries);
         if (rule !== undefined) expect(overrideTagEntries(compiled, entries)).toBe(rule.keyPlan.tagEntries);
       }
     },
@@ -88,7 +88,7 @@ describe("a compiled tree", () => {
           rate_limit: *limit
           descriptors: [{ key: path, value: /a, rate_limit: *limit }]`);
     const keyOf = (entries: readonly Entry[]) => {
-      const plan = match(domain, entries)?.keyPlan;
+      const plan = match(domain, entries)[0]?.keyPlan;
       return plan === undefined ? undefined : counterKey(plan, entries, sha256);
     };
     const tenant = { key: "tenant", value: "acme" };
@@ -107,7 +107,7 @@ describe("a compiled tree", () => {
       { key: "path", value: "/" },
       { key: "user", value: "ann" },
     ];
-    const rule = match(domain, entries);
+    const [rule] = match(domain, entries);
     expect(rule && tagOf(counterKey(rule.keyPlan, entries, sha256))).toBe("d|user=ann");
   });
 });

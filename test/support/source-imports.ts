@@ -1,27 +1,20 @@
 // What source files import, read from their text: static, type-only, re-exported and dynamic imports alike.
 
-export interface Import {
-  /** As it stands in the file. */
-  readonly specifier: string;
-  /** `import type` and `export type`, which are gone when the program runs. */
-  readonly typesOnly: boolean;
-}
-
-/** What a file imports, in order. */
-export function importsOf(text: string): Import[] {
+/** The specifiers that a file imports, in order, as they stand there. */
+export function importsOf(text: string): string[] {
   const code = withoutComments(text);
-  const found: (Import & { at: number })[] = [];
+  const found: { at: number; specifier: string }[] = [];
   for (const pattern of PATTERNS) {
     for (const { index, groups } of code.matchAll(pattern)) {
-      found.push({ at: index, specifier: groups?.["specifier"] ?? "", typesOnly: groups?.["type"] !== undefined });
+      found.push({ at: index, specifier: groups?.["specifier"] ?? "" });
     }
   }
-  return found.sort((a, b) => a.at - b.at).map(({ specifier, typesOnly }) => ({ specifier, typesOnly }));
+  return found.sort((a, b) => a.at - b.at).map(({ specifier }) => specifier);
 }
 
 const PATTERNS = [
   // import x from "a"; import type { x } from "a"; export * from "a"
-  /(?:^|[;}\s])(?:import|export)\s(?<type>\s*type\s(?!\s*from\b))?[^"'`;()]*?\bfrom\s*(["'])(?<specifier>[^"'\n]*)\2/g,
+  /(?:^|[;}\s])(?:import|export)\b[^"'`;()]*?\bfrom\s*(["'])(?<specifier>[^"'\n]*)\1/g,
   // import "a"
   /(?:^|[;}\s])import\s*(["'])(?<specifier>[^"'\n]*)\1/g,
   // import("a"), also in a type; require("a")

@@ -1,12 +1,13 @@
 // The published properties of the algorithms, each on random pasts, for every algorithm for which it holds.
 import { describe, expect, it } from "vitest";
 import type { Limit } from "../../../src/core/limit.ts";
+import { OracleFollower } from "../../oracle/follower.ts";
 import { START_US } from "../../support/fake-clock.ts";
 import { DAY, HOUR, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc, test } from "../../support/property.ts";
 import { Counter } from "./counter.ts";
 import { algorithmOf, HOLDS, PROPERTIES, type Property, type Variant } from "./holds.ts";
-import { limits, type sceneOf, scenes, someHits, someTimeUs } from "./scenes.ts";
+import { largestLimits, limits, type sceneOf, scenes, someHits, someTimeUs } from "./scenes.ts";
 
 const VARIANTS = Object.keys(HOLDS) as Variant[];
 const someBackUs = fc.oneof(fc.constantFrom(1, 5 * SECOND, 5 * SECOND + 1), fc.integer({ min: 1, max: 20 * SECOND }));
@@ -16,8 +17,11 @@ const anyHits = fc.oneof(
   fc.constant(0),
 );
 
+const defined = new Set<Property>();
+
 /** Defines a property's tests, one for each variant for which the table says that it holds. */
 function property(name: Property, define: (variant: Variant, title: string) => void): void {
+  defined.add(name);
   describe(PROPERTIES[name], () => {
     for (const variant of VARIANTS) if (HOLDS[variant][name] === true) define(variant, variant);
   });
@@ -216,6 +220,34 @@ property("changedLimit", (variant, title) => {
   });
 });
 
+property("largest", (variant, title) => {
+  const steps = fc.array(
+    fc.record({
+      by: fc.oneof(
+        fc.constantFrom(0, 1, -5 * SECOND, -5 * SECOND - 1),
+        fc.integer({ min: 0, max: 365 * DAY }),
+        fc.integer({ min: -DAY, max: 0 }),
+      ),
+      part: fc.double({ min: -1, max: 1, noNaN: true }),
+      plus: fc.constantFrom(-1, 0, 1),
+    }),
+    { maxLength: 12 },
+  );
+  test(title, [largestLimits(variant), steps], (sketch, all) => {
+    const limit = makeLimit(sketch);
+    const counter = new Counter(limit);
+    const oracle = new OracleFollower();
+    let nowUs = START_US;
+    for (const { by, part, plus } of [{ by: 0, part: 1, plus: 0 }, ...all]) {
+      nowUs += by;
+      for (const hits of [Math.round(part * capacityOf(limit)) + plus, Number.MAX_SAFE_INTEGER, 0]) {
+        const check = { key: "key", algorithm: limit.algorithm, limit, hits };
+        oracle.follow([check], "each", nowUs, [counter.ask(nowUs, hits)]);
+      }
+    }
+  });
+});
+
 describe("two replicas whose limits differ for a while", () => {
   it("admit together what is right, however often they take turns", () => {
     const limitOf = (requestsPerUnit: number): Limit =>
@@ -268,6 +300,10 @@ function mostTogether(one: Limit, two: Limit, nowUs: number): number {
   const drained = [one, two].map((limit) => mostWithin(limit, START_US, nowUs + SECOND) - limit.burst);
   return Math.max(one.burst, two.burst) + Math.max(...drained);
 }
+
+it("tests every property of the table", () => {
+  expect([...defined].sort()).toEqual(Object.keys(PROPERTIES).sort());
+});
 
 function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals: Parameters<typeof sceneOf>[1]): void {
   let atUs = fromUs;

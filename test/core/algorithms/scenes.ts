@@ -48,6 +48,41 @@ export function limits(variant: Variant): fc.Arbitrary<LimitSketch> {
     .filter((sketch) => !("problem" in compileLimit(limitSpec(sketch))));
 }
 
+const LARGEST_UINT32 = 2 ** 32 - 1;
+const YEAR = 365 * DAY;
+
+/** Limits with the largest numbers that the variant's algorithm accepts. */
+export function largestLimits(variant: Variant): fc.Arbitrary<LimitSketch> {
+  const [algorithm, countDenied] = algorithmOf(variant);
+  return fc
+    .record({
+      algorithm: fc.constant(algorithm),
+      countDenied: fc.constant(countDenied),
+      requestsPerUnit: fc.oneof(
+        fc.constantFrom(1, 7, 999_983, LARGEST_UINT32),
+        fc.integer({ min: 1, max: LARGEST_UINT32 }),
+      ),
+      periodUs: fc.oneof(
+        fc.constantFrom(1, SECOND, DAY, 30 * DAY, YEAR, 2 ** 52 - 1),
+        fc.integer({ min: 1, max: 2 ** 52 - 1 }),
+      ),
+    })
+    .map((sketch) => ({ ...sketch, burst: largestBurst(sketch) }))
+    .filter(({ burst }) => burst > 0);
+}
+
+/** The largest burst with which the limit compiles, 0 when none does. */
+function largestBurst(sketch: LimitSketch): number {
+  let accepted = 0;
+  let refused = LARGEST_UINT32 + 1;
+  while (refused - accepted > 1) {
+    const burst = Math.floor((accepted + refused) / 2);
+    if ("problem" in compileLimit(limitSpec({ ...sketch, burst }))) refused = burst;
+    else accepted = burst;
+  }
+  return accepted;
+}
+
 /** @param hits what the past consists of; charges alone when absent */
 export function scenes(variant: Variant, hits: fc.Arbitrary<number> = someHits): fc.Arbitrary<Scene> {
   const past = fc.array(fc.record({ afterUs: someTimeUs, hits }), { maxLength: 20, size: "max" });
