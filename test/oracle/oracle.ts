@@ -7,6 +7,7 @@ export interface OracleLimit {
   readonly periodUs: number;
   readonly burst: number;
   readonly countDenied: boolean;
+  readonly maxDelayUs?: number | undefined;
 }
 
 export interface OracleAnswer {

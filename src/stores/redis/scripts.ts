@@ -9,6 +9,7 @@ const FILES = [
   "fixed-window.lua",
   "gcra.lua",
   "leaky-bucket.lua",
+  "leaky-bucket-shaper.lua",
   "token-bucket.lua",
   "batch.lua",
 ] as const;

@@ -105,7 +105,7 @@ export class RedisStore implements Store {
       args.push(request.checks.length, MODES[request.mode]);
       for (const { key, limit, hits } of request.checks) {
         keys.push(key);
-        args.push(limit.algorithm, hits, ...limit.params);
+        args.push(limit.handler.name, hits, ...limit.params);
       }
     }
     if (batch.length === 0) return;
