@@ -1,14 +1,22 @@
-// Client options for one Redis server. Sentinel and Cluster are not here yet.
+// Client options: for one server, which is also how each node of a cluster is reached, and for the master that
+// sentinels name.
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis, type RedisOptions } from "ioredis";
+import { addressOptions, sentinelAddresses } from "./address.ts";
 
-/** Where the server is and how to talk to it. */
+/** Where Redis is and how to talk to it. */
 export interface RedisTarget {
-  /** `host:port`, a socket path that starts with `/`, or a `redis://` or `rediss://` address. */
+  readonly type: "single" | "sentinel" | "cluster";
+  /**
+   * For a single server `host:port`, a socket path that starts with `/`, or a `redis://` or `rediss://` address; for
+   * sentinels `master,host:port,…`; for a cluster `host:port,…`.
+   */
   readonly url: string;
   /** `password` or `user:password`, cut at the first colon; empty for none. */
   readonly auth: string;
+  /** The same for the sentinels. */
+  readonly sentinelAuth: string;
   readonly tls: RedisTls | undefined;
   /** Bounds dialling and the handshake. */
   readonly connectTimeoutMs: number;
@@ -25,17 +33,53 @@ export interface RedisTls {
   readonly skipHostnameVerification: boolean;
 }
 
+/** First and longest wait for a server that was there before: every call fails until it is back. */
+export const RECONNECT_MS = [50, 2_000] as const;
+
+// The client's types forbid the `undefined` that it allows in `replyMapping`, so that is left out here.
+type Options = Omit<RedisOptions, "replyMapping">;
+
+/** @throws Error with a message for the operator when the address cannot be read */
+export function createClient(target: RedisTarget): Redis {
+  return connected(target, {
+    ...addressOptions(target.url),
+    ...(target.tls === undefined ? {} : { tls: tlsOptions(target.tls) }),
+  });
+}
+
+/**
+ * A client of whichever server the sentinels call the master. It asks them before every attempt to connect and hangs up
+ * when one of them announces a failover.
+ *
+ * @throws Error with a message for the operator when the addresses cannot be read
+ */
+export function createSentinelClient(target: RedisTarget): Redis {
+  const { username, password } = authOptions(target.sentinelAuth);
+  const retry = (attempt: number): number =>
+    retryDelayMs(attempt, target.retryMinMs, Math.min(target.retryMaxMs, RECONNECT_MS[1]), Math.random());
+  const tls = target.tls === undefined ? undefined : tlsOptions(target.tls);
+  return connected(target, {
+    ...sentinelAddresses(target.url),
+    role: "master",
+    failoverDetector: true,
+    sentinelCommandTimeout: target.connectTimeoutMs,
+    sentinelRetryStrategy: retry,
+    sentinelReconnectStrategy: retry,
+    ...(username === undefined ? {} : { sentinelUsername: username }),
+    ...(password === undefined ? {} : { sentinelPassword: password }),
+    ...(tls === undefined ? {} : { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }),
+  });
+}
+
 /**
  * A client that never queues, never resends and never gives up: while the server is away every command fails at once,
  * and a command whose outcome is unknown is not sent again (it would count twice).
  */
-export function createClient(target: RedisTarget): Redis {
+function connected(target: RedisTarget, where: Options): Redis {
   let wasConnected = false;
-  // `replyMapping` is left out because its type there forbids the `undefined` that it allows here.
-  const options: Omit<RedisOptions, "replyMapping"> = {
-    ...addressOptions(target.url),
+  const options: Options = {
+    ...where,
     ...authOptions(target.auth),
-    ...(target.tls === undefined ? {} : { tls: tlsOptions(target.tls) }),
     // Proxies in front of Redis speak only this one.
     protocol: 2,
     lazyConnect: true,
@@ -57,46 +101,10 @@ export function createClient(target: RedisTarget): Redis {
   return client;
 }
 
-/** First and longest wait for a server that was there before: every call fails until it is back. */
-const RECONNECT_MS = [50, 2_000] as const;
-
 /** Exponential back-off with equal jitter: half of the step is fixed, half is up to `random` (0 to 1). */
 export function retryDelayMs(attempt: number, minMs: number, maxMs: number, random: number): number {
   const step = Math.min(maxMs, minMs * 2 ** Math.min(attempt - 1, 30));
   return Math.round(step / 2 + (step / 2) * random);
-}
-
-/** Where and as whom to connect. */
-type AddressOptions = Pick<RedisOptions, "path" | "host" | "port" | "db" | "username" | "password" | "tls">;
-
-/** @throws Error with a message for the operator when the address cannot be read */
-export function addressOptions(url: string): AddressOptions {
-  if (url.startsWith("/")) return { path: url };
-  if (/^rediss?:\/\//.test(url)) return urlOptions(url);
-  const [, ipv6, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:/\s]+)):(\d+)$/.exec(url) ?? [];
-  const host = ipv6 ?? name;
-  if (host === undefined || Number(port) > 65_535) {
-    throw new Error(`"${url}" is no Redis address: use host:port, /path/to/socket or redis://host:port/db`);
-  }
-  return { host, port: Number(port) };
-}
-
-function urlOptions(url: string): AddressOptions {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  const db = parsed?.pathname.replace(/^\//, "") ?? "";
-  if (parsed === undefined || parsed.hostname === "" || !/^\d*$/.test(db)) {
-    throw new Error(
-      `"${url.replace(/\/\/.*@/, "//***@")}" is no Redis address: use redis://user:password@host:port/db`,
-    );
-  }
-  return {
-    host: parsed.hostname.replace(/^\[|\]$/g, ""),
-    port: parsed.port === "" ? 6379 : Number(parsed.port),
-    ...(parsed.username === "" ? {} : { username: decodeURIComponent(parsed.username) }),
-    ...(parsed.password === "" ? {} : { password: decodeURIComponent(parsed.password) }),
-    ...(db === "" ? {} : { db: Number(db) }),
-    ...(parsed.protocol === "rediss:" ? { tls: {} } : {}),
-  };
 }
 
 function authOptions(auth: string): Pick<RedisOptions, "username" | "password"> {
