@@ -1,9 +1,9 @@
-// Client options: for one server, which is also how each node of a cluster is reached, and for the master that
-// sentinels name.
+// Client options for one server, which is also how each node of a cluster is reached. What sentinels need besides is in
+// sentinel.ts.
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis, type RedisOptions } from "ioredis";
-import { addressOptions, sentinelAddresses } from "./address.ts";
+import { addressOptions } from "./address.ts";
 
 /** Where Redis is and how to talk to it. */
 export interface RedisTarget {
@@ -37,37 +37,13 @@ export interface RedisTls {
 export const RECONNECT_MS = [50, 2_000] as const;
 
 // The client's types forbid the `undefined` that it allows in `replyMapping`, so that is left out here.
-type Options = Omit<RedisOptions, "replyMapping">;
+export type ClientOptions = Omit<RedisOptions, "replyMapping">;
 
 /** @throws Error with a message for the operator when the address cannot be read */
 export function createClient(target: RedisTarget): Redis {
-  return connected(target, {
+  return carefulClient(target, {
     ...addressOptions(target.url),
     ...(target.tls === undefined ? {} : { tls: tlsOptions(target.tls) }),
-  });
-}
-
-/**
- * A client of whichever server the sentinels call the master. It asks them before every attempt to connect and hangs up
- * when one of them announces a failover.
- *
- * @throws Error with a message for the operator when the addresses cannot be read
- */
-export function createSentinelClient(target: RedisTarget): Redis {
-  const { username, password } = authOptions(target.sentinelAuth);
-  const retry = (attempt: number): number =>
-    retryDelayMs(attempt, target.retryMinMs, Math.min(target.retryMaxMs, RECONNECT_MS[1]), Math.random());
-  const tls = target.tls === undefined ? undefined : tlsOptions(target.tls);
-  return connected(target, {
-    ...sentinelAddresses(target.url),
-    role: "master",
-    failoverDetector: true,
-    sentinelCommandTimeout: target.connectTimeoutMs,
-    sentinelRetryStrategy: retry,
-    sentinelReconnectStrategy: retry,
-    ...(username === undefined ? {} : { sentinelUsername: username }),
-    ...(password === undefined ? {} : { sentinelPassword: password }),
-    ...(tls === undefined ? {} : { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }),
   });
 }
 
@@ -75,9 +51,9 @@ export function createSentinelClient(target: RedisTarget): Redis {
  * A client that never queues, never resends and never gives up: while the server is away every command fails at once,
  * and a command whose outcome is unknown is not sent again (it would count twice).
  */
-function connected(target: RedisTarget, where: Options): Redis {
+export function carefulClient(target: RedisTarget, where: ClientOptions): Redis {
   let wasConnected = false;
-  const options: Options = {
+  const options: ClientOptions = {
     ...where,
     ...authOptions(target.auth),
     // Proxies in front of Redis speak only this one.
@@ -107,13 +83,14 @@ export function retryDelayMs(attempt: number, minMs: number, maxMs: number, rand
   return Math.round(step / 2 + (step / 2) * random);
 }
 
-function authOptions(auth: string): Pick<RedisOptions, "username" | "password"> {
+/** From `password` or `user:password`; nothing from an empty text. */
+export function authOptions(auth: string): Pick<RedisOptions, "username" | "password"> {
   if (auth === "") return {};
   const colon = auth.indexOf(":");
   return colon < 0 ? { password: auth } : { username: auth.slice(0, colon), password: auth.slice(colon + 1) };
 }
 
-function tlsOptions(tls: RedisTls): ConnectionOptions {
+export function tlsOptions(tls: RedisTls): ConnectionOptions {
   return {
     ...(tls.caFile === "" ? {} : { ca: readFileSync(tls.caFile) }),
     ...(tls.certFile === "" ? {} : { cert: readFileSync(tls.certFile) }),

@@ -52,8 +52,7 @@ export class RedisConnection {
       this.#failure ??= error.message;
     });
     client.on("sentinelError", (error: Error) => {
-      const hint = error.message.endsWith("null") ? " (does it know a master of this name?)" : "";
-      this.#set({ kind: "connecting", reason: `${error.message}${hint}` });
+      this.#set({ kind: "connecting", reason: error.message });
     });
     client.on("connecting", () => {
       this.#failure = undefined;

@@ -6,8 +6,12 @@ export class OneServer implements Topology {
   readonly slotOf = undefined;
   readonly #connection: RedisConnection;
 
-  constructor(connection: RedisConnection) {
+  readonly #onClose: () => void;
+
+  /** @param onClose ends what was opened together with the connection */
+  constructor(connection: RedisConnection, onClose: () => void = () => undefined) {
     this.#connection = connection;
+    this.#onClose = onClose;
   }
 
   get state(): ConnectionState {
@@ -31,6 +35,7 @@ export class OneServer implements Topology {
   }
 
   close(): void {
+    this.#onClose();
     this.#connection.close();
   }
 }

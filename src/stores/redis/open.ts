@@ -2,10 +2,11 @@
 import type { Redis } from "ioredis";
 import { clusterSeeds } from "./address.ts";
 import { Cluster } from "./cluster.ts";
-import { createClient, createSentinelClient, RECONNECT_MS, type RedisTarget } from "./connect.ts";
+import { createClient, RECONNECT_MS, type RedisTarget } from "./connect.ts";
 import { type ConnectionEvents, RedisConnection } from "./connection.ts";
 import { OneServer } from "./one-server.ts";
 import { readScript } from "./scripts.ts";
+import { createSentinelClient, watchSentinels } from "./sentinel.ts";
 import { RedisStore, type RedisStoreOptions } from "./store.ts";
 import type { Topology } from "./topology.ts";
 
@@ -21,18 +22,24 @@ export function openRedisStore(target: RedisTarget, options: RedisStoreOptions, 
 export function openTopology(target: RedisTarget, events: ConnectionEvents): Topology {
   switch (target.type) {
     case "single":
-      return openServer(createClient(target), target, events);
+      return new OneServer(openServer(createClient(target), target, events));
     case "sentinel":
-      return openServer(createSentinelClient(target), target, events);
+      return openMaster(target, events);
     case "cluster":
       return openCluster(target, events);
   }
 }
 
-function openServer(client: Redis, { connectTimeoutMs }: RedisTarget, events: ConnectionEvents): OneServer {
+function openServer(client: Redis, { connectTimeoutMs }: RedisTarget, events: ConnectionEvents): RedisConnection {
   const connection = new RedisConnection(client, readScript(), connectTimeoutMs, events);
   connection.open();
-  return new OneServer(connection);
+  return connection;
+}
+
+function openMaster(target: RedisTarget, events: ConnectionEvents): OneServer {
+  const connection = openServer(createSentinelClient(target), target, events);
+  const stop = watchSentinels(target, () => connection.renew("the sentinels have named another master"));
+  return new OneServer(connection, stop);
 }
 
 function openCluster(target: RedisTarget, events: ConnectionEvents): Cluster {

@@ -105,7 +105,8 @@ export class Sender {
     const untilMs = Math.max(...batch.map(({ deadlineMs }) => deadlineMs));
     void this.#topology.wayAround(obstacle, slot, from, untilMs).then((server) => {
       timer.stop();
-      if (server === undefined) rejectAll(batch, asStoreError(error));
+      if (server === undefined)
+        rejectAll(batch, obstacle.kind === "standby" ? asStoreError(error) : clusterNode(error));
       else this.send(batch, slot, { ...way, server, asking: obstacle.kind === "ask" });
     });
   }
@@ -113,6 +114,11 @@ export class Sender {
 
 function rejectAll(batch: readonly Pending[], error: StoreError): void {
   for (const request of batch) request.reject(error);
+}
+
+/** Only a store that takes a node of a cluster for a single server finds no way to another. */
+function clusterNode(cause: unknown): StoreError {
+  return new StoreError("Redis is a node of a cluster: set REDIS_TYPE=CLUSTER", { transient: false, cause });
 }
 
 const NO_SERVER: ConnectionState = { kind: "connecting", reason: "no node of the cluster holds the slot of a counter" };

@@ -1,10 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  createClient,
-  createSentinelClient,
-  type RedisTarget,
-  retryDelayMs,
-} from "../../../src/stores/redis/connect.ts";
+import { createClient, type RedisTarget, retryDelayMs } from "../../../src/stores/redis/connect.ts";
+import { createSentinelClient } from "../../../src/stores/redis/sentinel.ts";
 import { fc, test } from "../../support/property.ts";
 
 describe("the wait before another attempt", () => {
