@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 const testsIn = (...rooms: readonly string[]): string[] => rooms.map((room) => `test/${room}/**/*.test.ts`);
 
 /** Tests that start real servers; all others are pure and fast. */
-const system = testsIn("cases", "contract", "lua", "parity", "process", "wire");
+const system = testsIn("cases", "contract", "lua", "parity", "process", "topology", "wire");
 /** Whole stacks with time limits of their own, so one file at a time. */
 const stacks = testsIn("docs", "e2e");
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 };

@@ -3,11 +3,13 @@
 -- ARGV     1 now_us, or "" for the server's own time
 --          then per request: its number of checks; 0 to charge each alone, 1 to spare companions of a refused check,
 --          2 to spare them because something else has refused already, 3 to charge all or none, 4 for none because
---          something else has refused already, 5 for all or none where some quota passes already;
---          from 3 on the role of each check: 0 refuses, -1 does not, above 0 is a quota descriptor's number;
+--          something else has refused already, 5 for all or none where some quota passes already, 6 to judge each and
+--          charge nothing;
+--          from 3 to 5 the role of each check: 0 refuses, -1 does not, above 0 is a quota descriptor's number;
 --          then per check: algorithm, hits, the algorithm's numbers
 -- returns  per check: status (0, -1 the key holds something else, -2 the write was refused),
---          allowed (0 or 1), remaining, retry_after_us (-1 for never), reset_after_us, delay_us
+--          allowed (0 or 1), remaining, retry_after_us (-1 for never), reset_after_us, delay_us;
+--          the error READONLY from a replica, where nothing was charged
 
 local now_us = tonumber(ARGV[1])
 if now_us == nil then
@@ -135,15 +137,19 @@ local key_at, at = 1, 2
 while key_at <= #KEYS do
   local checks, mode = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
   at = at + 2
-  if mode >= 3 then
+  if mode >= 3 and mode <= 5 then
     at = answer_atomic(key_at, at, checks, mode)
-  elseif mode > 0 then
+  elseif mode == 1 or mode == 2 then
     at = answer_sparing(key_at, at, checks, mode == 2)
   else
+    writing = mode == 0
     for i = 0, checks - 1 do
       at = answer(key_at + i, at, tonumber(ARGV[at + 1]))
     end
   end
   key_at = key_at + checks
+end
+if replica then
+  return { err = 'READONLY this server is a replica' }
 end
 return replies

@@ -237,8 +237,10 @@ const DEFAULT_REDIS_URL = "/var/run/nutcracker/ratelimit.sock";
 
 function redisTarget(settings: Settings): RedisTarget {
   return {
+    type: settings.redisType,
     url: settings.redisUrl === "" ? DEFAULT_REDIS_URL : settings.redisUrl,
     auth: settings.redisAuth,
+    sentinelAuth: settings.redisSentinelAuth,
     tls: settings.redisTls
       ? {
           caFile: settings.redisTlsCaCert,

@@ -151,20 +151,26 @@ const DEFINITIONS = {
     "A request that some limit refuses is not charged to its other limits",
   ),
 
-  redisUrl: text("REDIS_URL", "", "host:port, /path/to/socket or redis://user:password@host:port/db"),
+  redisUrl: text(
+    "REDIS_URL",
+    "",
+    "host:port, /path/to/socket or redis://user:password@host:port/db; for SENTINEL master,host:port,…; for CLUSTER host:port,…",
+  ),
   redisSocketType: choice(
     "REDIS_SOCKET_TYPE",
     "",
     { "": "auto", unix: "unix", tcp: "tcp" },
     "Must agree with REDIS_URL, which says it already",
   ),
-  redisType: only(
-    choice("REDIS_TYPE", "SINGLE", { single: "single", sentinel: "sentinel", cluster: "cluster" }, "Kind of Redis"),
-    "single",
-    "only SINGLE is here yet",
+  redisType: choice(
+    "REDIS_TYPE",
+    "SINGLE",
+    { single: "single", sentinel: "sentinel", cluster: "cluster" },
+    "What REDIS_URL names: a server, a master and its sentinels, or nodes of a cluster",
   ),
   redisAuth: text("REDIS_AUTH", "", "password or user:password"),
-  redisTls: flag("REDIS_TLS", false, "TLS to Redis"),
+  redisSentinelAuth: text("REDIS_SENTINEL_AUTH", "", "The same for the sentinels"),
+  redisTls: flag("REDIS_TLS", false, "TLS to Redis and to its sentinels"),
   redisTlsCaCert: text("REDIS_TLS_CACERT", "", "PEM file with the authorities to trust"),
   redisTlsClientCert: text("REDIS_TLS_CLIENT_CERT", "", "PEM file with the client certificate"),
   redisTlsClientKey: text("REDIS_TLS_CLIENT_KEY", "", "PEM file with its key"),
@@ -207,9 +213,10 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   RUNTIME_WATCH_ROOT: "every kind of change is noticed",
   RUNTIME_IGNOREDOTFILES: "dotfiles are never rules",
   EXPIRATION_JITTER_MAX_SECONDS: "counters are not made anew with each window, so their expiries are spread already",
-  REDIS_POOL_SIZE: "one connection carries all calls",
+  REDIS_POOL_SIZE: "one connection to each server carries all calls",
   REDIS_PIPELINE_WINDOW: "calls are batched by themselves",
   REDIS_PIPELINE_LIMIT: "calls are batched by themselves",
+  REDIS_CLUSTER_PIPELINE_PARALLELISM: "all nodes are asked at the same time",
   REDIS_POOL_ON_EMPTY_BEHAVIOR: "there is no pool",
 };
 
@@ -276,6 +283,10 @@ function contradictions(environment: Readonly<Record<string, string | undefined>
     problems.push(
       `REDIS_SOCKET_TYPE="${socketType}" contradicts REDIS_URL: a Unix socket is a path that starts with /`,
     );
+  }
+  const redisType = environment["REDIS_TYPE"] ?? "";
+  if (url === "" && ["sentinel", "cluster"].includes(redisType.toLowerCase())) {
+    problems.push(`REDIS_TYPE="${redisType}" needs REDIS_URL, which has no default for it`);
   }
   const prefix = environment["CACHE_KEY_PREFIX"] ?? "";
   if (/[{}]/.test(prefix)) {

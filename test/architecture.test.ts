@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, Room | typeof EVERYTHING>> = {
   // Adapters.
   rules: { rooms: ["core"], packages: ["yaml"] },
   "stores/memory": { rooms: ["core"] },
-  "stores/redis": { rooms: ["core"], packages: ["ioredis"], node: ["crypto", "fs", "tls"] },
+  "stores/redis": { rooms: ["core"], packages: ["cluster-key-slot", "ioredis"], node: ["crypto", "fs", "tls", "util"] },
   wire: { rooms: [], node: ["crypto", "fs/promises", "http2", "net"] },
   rls: { rooms: ["core", "gen", "protobuf", "wire/door.ts"], packages: ["@bufbuild/protobuf"] },
   health: { rooms: ["gen", "protobuf", "wire/door.ts"], packages: ["@bufbuild/protobuf"] },

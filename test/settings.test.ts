@@ -82,7 +82,10 @@ describe("settings", () => {
 
   it("stop the start where ignoring a value would be wrong", () => {
     expect(problems({ GRPC_SERVER_USE_TLS: "true" })[0]).toContain("TLS is not here yet");
-    expect(problems({ REDIS_TYPE: "cluster" })[0]).toContain("only SINGLE");
+    expect(problems({ REDIS_TYPE: "ring", REDIS_URL: "a:1" })[0]).toContain("must be one of single, sentinel, cluster");
+    expect(problems({ REDIS_TYPE: "Cluster" })[0]).toContain("needs REDIS_URL");
+    expect(problems({ REDIS_TYPE: "Cluster", REDIS_URL: "a:1" })).toEqual([]);
+    expect(problems({ REDIS_TYPE: "SENTINEL", REDIS_URL: "shop,a:1" })).toEqual([]);
     expect(problems({ CONFIG_TYPE: "GRPC_XDS_SOTW" })[0]).toContain("only FILE");
     expect(problems({ BACKEND_TYPE: "memcache" })[0]).toContain("must be one of redis, memory");
     expect(problems({ REDIS_URL: "/tmp/redis.sock", REDIS_SOCKET_TYPE: "tcp" })[0]).toContain("contradicts REDIS_URL");

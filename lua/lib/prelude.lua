@@ -24,6 +24,8 @@ local WRITE_REFUSED = -2
 local algorithms = {}
 -- False while a request is only being judged; see batch.lua.
 local writing = true
+-- True once a write showed that this server is a replica, where none can work.
+local replica = false
 
 -- The packed state at a key. Returns the value (false when there is none), or nil when the key holds something else.
 local function load_state(key, bytes)
@@ -40,6 +42,9 @@ local function keep_state(key, value, ttl_us)
     return true
   end
   local reply = redis.pcall('SET', key, value, 'PX', ceil(max(0, ttl_us) / 1000) + SLACK_MS)
+  if reply.err and reply.err:find('READONLY', 1, true) then
+    replica = true
+  end
   return reply.err == nil
 end
 

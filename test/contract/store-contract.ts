@@ -38,10 +38,16 @@ const LIMITS: Readonly<Record<HandlerName, (hits: number) => Limit>> = {
   token_bucket: (hits) => makeLimit({ algorithm: "token_bucket", requestsPerUnit: hits, periodUs: HOUR }),
 };
 
-export function storeContract(name: string, open: OpenStore): void {
+export interface ContractKeys {
+  readonly prefix?: string;
+  /** The checks of a request may lie on several servers, so that it is not one step for all clients. */
+  readonly apart?: boolean;
+}
+
+export function storeContract(name: string, open: OpenStore, keys: ContractKeys = {}): void {
   describe(`${name} keeps the store contract`, () => {
     const clock = new FakeClock();
-    const prefix = randomPrefix();
+    const { prefix = randomPrefix(), apart = false } = keys;
     let counter = 0;
     let opened: StoreUnderTest;
     let store: Store;
@@ -297,7 +303,9 @@ export function storeContract(name: string, open: OpenStore): void {
         );
         const passed = (await Promise.all(requests)).filter(([first]) => first?.allowed === true);
         expect(passed).toHaveLength(2);
-        expect(await ask(store, { key: other, limit: roomy, hits: 0 })).toMatchObject({ remaining: 8 });
+        const { remaining } = await ask(store, { key: other, limit: roomy, hits: 0 });
+        if (apart) expect(remaining).toBeLessThanOrEqual(8);
+        else expect(remaining).toBe(8);
       });
 
       const spare = (checks: readonly Check[]): Promise<Decision[]> => askAll(store, checks, "spare");

@@ -4,6 +4,7 @@ import type { Redis } from "ioredis";
 import type { Clock } from "../../src/core/ports.ts";
 import { createClient } from "../../src/stores/redis/connect.ts";
 import { type ConnectionState, RedisConnection } from "../../src/stores/redis/connection.ts";
+import { OneServer } from "../../src/stores/redis/one-server.ts";
 import { readScript } from "../../src/stores/redis/scripts.ts";
 import { RedisStore } from "../../src/stores/redis/store.ts";
 
@@ -33,8 +34,10 @@ export interface RedisStoreSetup {
 export function openRedisStore(port: number, setup: RedisStoreSetup = {}): OpenRedisStore {
   const connectTimeoutMs = setup.connectTimeoutMs ?? 5_000;
   const client = createClient({
+    type: "single",
     url: `127.0.0.1:${port}`,
     auth: setup.auth ?? "",
+    sentinelAuth: "",
     tls: undefined,
     connectTimeoutMs,
     retryMinMs: 10,
@@ -51,7 +54,7 @@ export function openRedisStore(port: number, setup: RedisStoreSetup = {}): OpenR
     onWarning: (message) => warnings.push(message),
   });
   const { clock } = setup;
-  const store = new RedisStore(connection, {
+  const store = new RedisStore(new OneServer(connection), {
     deadlineMs: setup.deadlineMs ?? 10_000,
     ...(clock === undefined ? {} : { nowUs: () => clock.nowUs() }),
   });

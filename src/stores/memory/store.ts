@@ -1,9 +1,9 @@
 // The store without Redis: counters of this process alone, answered at once.
 import type { AlgorithmState } from "../../core/algorithms/algorithm.ts";
 import { type Decision, newDecision } from "../../core/decision.ts";
+import { judgeTogether } from "../../core/judge-together.ts";
 import type { Check, CheckMode, Clock, Store } from "../../core/ports.ts";
 import { type Counter, CounterMap } from "./expiry.ts";
-import { judgeTogether } from "./judge-together.ts";
 
 /** Counters live this much longer than they must: expiry only collects garbage. */
 const SLACK_US = 1_000_000;

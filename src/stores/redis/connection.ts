@@ -14,17 +14,33 @@ export interface ConnectionEvents {
   readonly onWarning: (message: string) => void;
 }
 
+/** How a script call is sent. */
+export interface CallForm {
+  /** By its name, or by its text to a server that does not know it yet. */
+  readonly by: "name" | "text";
+  /** Tells a node of a cluster to answer for a slot that is on its way to it. */
+  readonly asking: boolean;
+}
+
+/** A server that says it takes no writes is left for another try, but not more often than this. Milliseconds. */
+const RENEW_EVERY_MS = 1_000;
+
 export class RedisConnection {
   readonly #client: Redis;
   readonly #script: Script;
   readonly #events: ConnectionEvents;
   readonly #handshakeMs: number;
   #state: ConnectionState = { kind: "connecting", reason: "not connected yet" };
+  #settled = false;
   /** Why the attempt under way failed, once it has. */
   #failure: string | undefined;
   /** The attempt under way was given up; what still fails because of that means nothing. */
   #givenUp = false;
   #handshake: NodeJS.Timeout | undefined;
+  /** On the clock of `performance.now()`. */
+  #renewedMs = Number.NEGATIVE_INFINITY;
+  #renewing = false;
+  readonly #waiting = new Set<() => void>();
 
   /** @param handshakeMs how long a server that was reached may take until it can be used */
   constructor(client: Redis, script: Script, handshakeMs: number, events: ConnectionEvents) {
@@ -34,6 +50,9 @@ export class RedisConnection {
     this.#events = events;
     client.on("error", (error: Error) => {
       this.#failure ??= error.message;
+    });
+    client.on("sentinelError", (error: Error) => {
+      this.#set({ kind: "connecting", reason: error.message });
     });
     client.on("connecting", () => {
       this.#failure = undefined;
@@ -48,12 +67,24 @@ export class RedisConnection {
     client.on("ready", () => void this.#prepare());
     client.on("close", () => {
       clearTimeout(this.#handshake);
-      this.#set({ kind: "connecting", reason: this.#failure ?? "the connection was closed" });
+      // What a renewal closes was reported by it.
+      if (!this.#renewing) this.#set({ kind: "connecting", reason: this.#failure ?? "the connection was closed" });
+      this.#renewing = false;
     });
   }
 
   get state(): ConnectionState {
     return this.#state;
+  }
+
+  /** An attempt to connect has ended, one way or the other. */
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Where the server is; empty for a socket. */
+  get host(): string {
+    return this.#client.options.host ?? "";
   }
 
   /** Starts to connect; success and failure show in the state. */
@@ -62,20 +93,63 @@ export class RedisConnection {
     this.#client.connect().catch(() => undefined);
   }
 
+  /** Ends it; what is under way fails. */
   close(): void {
     clearTimeout(this.#handshake);
     this.#set({ kind: "closed" });
     this.#client.disconnect();
   }
 
-  /** Runs the script by its name, or by its text for a server that does not know it yet. */
-  async call(keys: readonly string[], args: readonly (string | number)[], by: "name" | "text"): Promise<unknown> {
-    if (by === "name") return await this.#client.evalsha(this.#script.sha1, keys.length, ...keys, ...args);
+  /** Ends it once what is under way is answered. */
+  retire(): void {
+    clearTimeout(this.#handshake);
+    this.#set({ kind: "closed" });
+    this.#client.quit().catch(() => this.#client.disconnect());
+  }
+
+  /**
+   * Hangs up on a server that cannot count, so that another connection may find one that can.
+   * Returns false when that was done a moment ago, and so did not help.
+   */
+  renew(reason: string): boolean {
+    const nowMs = performance.now();
+    if (this.#state.kind !== "ready") return true;
+    if (nowMs - this.#renewedMs < RENEW_EVERY_MS) return false;
+    this.#renewedMs = nowMs;
+    this.#renewing = true;
+    this.#set({ kind: "connecting", reason });
+    this.#giveUp(reason);
+    return true;
+  }
+
+  /** Resolves when the server can be asked, was closed, or at a time on the clock of `performance.now()`. */
+  whenReady(untilMs: number): Promise<void> {
+    if (this.#state.kind !== "connecting") return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, untilMs - performance.now()));
+      this.#waiting.add(done);
+    });
+  }
+
+  async call(keys: readonly string[], args: readonly (string | number)[], form: CallForm): Promise<unknown> {
+    if (form.asking) this.#client.asking().catch(() => undefined);
+    if (form.by === "name") return await this.#client.evalsha(this.#script.sha1, keys.length, ...keys, ...args);
     return await this.#client.eval(this.#script.text, keys.length, ...keys, ...args);
   }
 
-  async delete(key: string): Promise<void> {
+  async delete(key: string, asking: boolean): Promise<void> {
+    if (asking) this.#client.asking().catch(() => undefined);
     await this.#client.unlink(key);
+  }
+
+  /** The reply of CLUSTER SLOTS. */
+  async clusterSlots(): Promise<unknown> {
+    return await this.#client.cluster("SLOTS");
   }
 
   async #prepare(): Promise<void> {
@@ -84,7 +158,7 @@ export class RedisConnection {
       if (report.refused !== undefined) throw new Error(report.refused);
       if (report.warning !== undefined) this.#events.onWarning(report.warning);
       await this.#client.script("LOAD", this.#script.text);
-      await this.call([], [""], "name");
+      await this.call([], [""], { by: "name", asking: false });
       clearTimeout(this.#handshake);
       this.#set({ kind: "ready", server: report.server });
     } catch (error) {
@@ -104,11 +178,8 @@ export class RedisConnection {
   #set(state: ConnectionState): void {
     if (this.#state.kind === "closed") return;
     this.#state = state;
+    this.#settled = true;
     this.#events.onState(state);
+    if (state.kind !== "connecting") for (const done of this.#waiting) done();
   }
-}
-
-/** The server does not know the script (a restart, SCRIPT FLUSH), so nothing ran and the call may be sent again. */
-export function isScriptMissing(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith("NOSCRIPT");
 }

@@ -1,45 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { addressOptions, createClient, retryDelayMs } from "../../../src/stores/redis/connect.ts";
+import { createClient, type RedisTarget, retryDelayMs } from "../../../src/stores/redis/connect.ts";
+import { createSentinelClient } from "../../../src/stores/redis/sentinel.ts";
 import { fc, test } from "../../support/property.ts";
-
-describe("addresses", () => {
-  it.each([
-    ["localhost:6379", { host: "localhost", port: 6379 }],
-    ["10.0.0.7:1", { host: "10.0.0.7", port: 1 }],
-    ["redis-master.weir.svc.cluster.local:26379", { host: "redis-master.weir.svc.cluster.local", port: 26_379 }],
-    ["[::1]:6379", { host: "::1", port: 6379 }],
-    ["/var/run/redis.sock", { path: "/var/run/redis.sock" }],
-    ["redis://host", { host: "host", port: 6379 }],
-    ["redis://host:7/3", { host: "host", port: 7, db: 3 }],
-    ["redis://[fe80::1]:7", { host: "fe80::1", port: 7 }],
-    ["redis://user:p%40ss@host:7", { host: "host", port: 7, username: "user", password: "p@ss" }],
-    ["redis://:secret@host:7/", { host: "host", port: 7, password: "secret" }],
-    ["rediss://host:7", { host: "host", port: 7, tls: {} }],
-  ])("%s", (url, options) => {
-    expect(addressOptions(url)).toEqual(options);
-  });
-
-  it.each([
-    "",
-    "host",
-    "host:",
-    ":6379",
-    "host:port",
-    "host:65536",
-    "::1:6379",
-    "ho st:1",
-    "redis://",
-    "redis://host/x",
-    "http://host:1",
-  ])("%j is none, and the message shows it", (url) => {
-    expect(() => addressOptions(url)).toThrow(`"${url}" is no Redis address`);
-  });
-
-  it("never shows a password in a message", () => {
-    expect(() => addressOptions("redis://user:secret@host:1/x")).toThrow("redis://***@host:1/x");
-    expect(() => addressOptions("redis://user:s@cret@host:1/x")).not.toThrow("cret@");
-  });
-});
 
 describe("the wait before another attempt", () => {
   it.each([
@@ -62,22 +24,31 @@ describe("the wait before another attempt", () => {
   });
 });
 
+const TARGET: RedisTarget = {
+  type: "single",
+  url: "localhost:1",
+  auth: "",
+  sentinelAuth: "",
+  tls: undefined,
+  connectTimeoutMs: 123,
+  retryMinMs: 1,
+  retryMaxMs: 2,
+};
+const TLS = { caFile: "", certFile: "", keyFile: "", skipHostnameVerification: true };
+const CAREFUL = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  lazyConnect: true,
+  connectTimeout: 123,
+  socketTimeout: 123,
+};
+
 describe("a client", () => {
   it("never queues and never sends again, for a request would count twice", () => {
-    const client = createClient({
-      url: "redis://user:from-url@localhost:1",
-      auth: "me:a:b",
-      tls: { caFile: "", certFile: "", keyFile: "", skipHostnameVerification: true },
-      connectTimeoutMs: 123,
-      retryMinMs: 1,
-      retryMaxMs: 2,
-    });
+    const client = createClient({ ...TARGET, url: "redis://user:from-url@localhost:1", auth: "me:a:b", tls: TLS });
     expect(client.options).toMatchObject({
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      lazyConnect: true,
-      connectTimeout: 123,
+      ...CAREFUL,
       // What is set apart from the address wins over what stands in it.
       username: "me",
       password: "a:b",
@@ -87,16 +58,39 @@ describe("a client", () => {
   });
 
   it("takes a password alone", () => {
-    const target = {
-      url: "localhost:1",
-      auth: "secret",
-      tls: undefined,
-      connectTimeoutMs: 1,
-      retryMinMs: 1,
-      retryMaxMs: 2,
-    };
-    const { options } = createClient(target);
+    const { options } = createClient({ ...TARGET, auth: "secret" });
     expect(options.password).toBe("secret");
     expect(options.username ?? "").toBe("");
+  });
+});
+
+describe("a client behind sentinels", () => {
+  const sentinels = { type: "sentinel", url: "shop,a:1,[::1]:2" } as const;
+
+  it("is as careful, and knows the sentinels and their password", () => {
+    const client = createSentinelClient({ ...TARGET, ...sentinels, auth: "me:pw", sentinelAuth: "guard:s:1" });
+    expect(client.options).toMatchObject({
+      ...CAREFUL,
+      name: "shop",
+      sentinels: [
+        { host: "a", port: 1 },
+        { host: "::1", port: 2 },
+      ],
+      username: "me",
+      password: "pw",
+      sentinelUsername: "guard",
+      sentinelPassword: "s:1",
+      sentinelCommandTimeout: 123,
+    });
+    expect(client.status).toBe("wait");
+  });
+
+  it("speaks TLS to both", () => {
+    const { options } = createSentinelClient({ ...TARGET, ...sentinels, tls: TLS });
+    const same = { checkServerIdentity: expect.any(Function) };
+    expect(options).toMatchObject({ tls: same, sentinelTLS: same, enableTLSForSentinelMode: true });
+    const plain = createSentinelClient({ ...TARGET, ...sentinels });
+    expect(plain.options).toMatchObject({ enableTLSForSentinelMode: false });
+    expect(plain.options.sentinelTLS).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 // What each check of a request may charge where the checks are judged together. The twin of lua/batch.lua.
-import { MAX_EXACT } from "../../core/limit-spec.ts";
-import type { Check, CheckMode } from "../../core/ports.ts";
+import { MAX_EXACT } from "./limit-spec.ts";
+import type { Check, CheckMode } from "./ports.ts";
 
 /** How a check is answered. */
 export interface Answering {
@@ -61,7 +61,7 @@ function allOrNone(
 }
 
 /** Hits that a request charges to each counter. */
-function hitsByKey(checks: readonly Check[]): ReadonlyMap<string, number> {
+export function hitsByKey(checks: readonly Check[]): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const { key, hits } of checks) if (hits > 0) sums.set(key, Math.min((sums.get(key) ?? 0) + hits, MAX_EXACT));
   return sums;
