@@ -1,8 +1,12 @@
 // What the Redis store does when its server is slow, frozen, gone or unwilling: it says so in time, and never counts
 // a request twice.
 import { once } from "node:events";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Check } from "../../src/core/ports.ts";
+import { eventually } from "../support/eventually.ts";
 import { HOUR, makeLimit } from "../support/make-limit.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import {
@@ -12,6 +16,7 @@ import {
   type RedisStoreSetup,
   randomPrefix,
 } from "../support/redis-store.ts";
+import { startTcpSwitch } from "../support/tcp-switch.ts";
 import { ask, askAll } from "./store-contract.ts";
 
 const LIMIT = makeLimit({ algorithm: "gcra", requestsPerUnit: 100, periodUs: HOUR });
@@ -225,6 +230,66 @@ describe("closing", () => {
     expect((await underWay).error).toMatchObject({ name: "StoreError", transient: true });
     await ended;
     expect(redis.connection.state).toEqual({ kind: "closed" });
+  });
+});
+
+describe("a server that takes no writes for now", () => {
+  it("because it was made a replica is left for the one that took over, in the same call and once", async () => {
+    const [old, next] = [await start(["--repl-diskless-sync-delay", "0"]), await start()];
+    const address = await startTcpSwitch(old.port);
+    onTestFinished(() => address.stop());
+    const redis = await connectRedisStore(address.port);
+    stores.push(redis);
+    const [onOld, onNext] = [await connect(old), await connect(next)];
+    await ask(redis.store, check);
+    await onNext.client.replicaof("127.0.0.1", old.port);
+    await eventually("the replica has the counter", async () => (await onNext.client.exists(check.key)) || undefined);
+    await onNext.client.replicaof("NO", "ONE");
+    await onOld.client.replicaof("127.0.0.1", next.port);
+    address.turnTo(next.port);
+    const answers = await Promise.all([ask(redis.store, check), askAll(redis.store, [check, check])]);
+    expect(answers).toMatchObject([{ remaining: 98 }, [{ remaining: 97 }, { remaining: 96 }]]);
+    expect(redis.states.map(({ kind }) => kind)).toEqual(["ready", "connecting", "ready"]);
+    expect(redis.states[1]).toMatchObject({ reason: expect.stringContaining("READONLY") });
+  });
+
+  it("because it is a replica, for good, is not left again and again", async () => {
+    const primary = await start();
+    const replica = await start(["--replicaof", "127.0.0.1", `${primary.port}`]);
+    const redis = await connect(replica);
+    const answers: PromiseSettledResult<unknown>[] = [];
+    const end = performance.now() + 500;
+    while (performance.now() < end) answers.push(...(await Promise.allSettled([ask(redis.store, check)])));
+    expect(answers.length).toBeGreaterThan(10);
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: "rejected", reason: { name: "StoreError", transient: true } });
+    }
+    expect(redis.states.filter(({ kind }) => kind === "connecting")).toHaveLength(1);
+  });
+
+  it("because it loads its data is waited for, and the call runs once", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-loading-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    // It listens while it loads, once for each kilobyte.
+    const listens = ["--loading-process-events-interval-bytes", "1024"];
+    const server = await start(["--dir", folder, "--enable-debug-command", "local", ...listens]);
+    const redis = await connect(server);
+    await ask(redis.store, check);
+    const admin = await connect(server);
+    await admin.client.call("DEBUG", "POPULATE", 500, "filler", 100);
+    // A millisecond for each key.
+    await admin.client.config("SET", "key-load-delay", "1000");
+    const reloaded = admin.client.call("DEBUG", "RELOAD");
+    // On its way behind the reload, so that it meets a server that loads.
+    await new Promise((resolve) => setImmediate(resolve));
+    const answer = await ask(redis.store, check);
+    await reloaded;
+    expect(answer).toMatchObject({ allowed: true, remaining: 98 });
+    expect(redis.states.map((state) => (state.kind === "connecting" ? state.reason.slice(0, 7) : state.kind))).toEqual([
+      "ready",
+      "LOADING",
+      "ready",
+    ]);
   });
 });
 
