@@ -297,12 +297,17 @@ function contradictions(environment: Readonly<Record<string, string | undefined>
 
 /** The table of all settings, for `weir settings` and the README. */
 export function settingsTable(): string {
-  const rows = Object.values(DEFINITIONS).map(
-    ({ name, fallback, type, help }) =>
-      `| \`${name}\` | ${fallback === "" ? "" : `\`${fallback}\``} | ${type} | ${help} |`,
-  );
-  const ignored = Object.entries(WITHOUT_EFFECT).map(
-    ([name, why]) => `| \`${name}\` | | | Accepted without effect: ${why} |`,
-  );
-  return ["| name | default | type | meaning |", "| --- | --- | --- | --- |", ...rows, ...ignored].join("\n");
+  const rows = [
+    ["name", "default", "type", "meaning"],
+    ...Object.values(DEFINITIONS).map(({ name, fallback, type, help }) => [code(name), code(fallback), type, help]),
+    ...Object.entries(WITHOUT_EFFECT).map(([name, why]) => [code(name), "", "", `Accepted without effect: ${why}`]),
+  ];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`);
+  lines.splice(1, 0, `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`);
+  return lines.join("\n");
+}
+
+function code(text: string): string {
+  return text === "" ? "" : `\`${text}\``;
 }

@@ -108,8 +108,9 @@ describe("the README", () => {
   });
 
   it("has the table of all settings", () => {
-    const between = /(<!-- settings: [^\n]*-->\n\n).*?(\n<!-- \/settings -->)/s;
-    const wanted = README.replace(between, (_all, before, after) => `${before}${settingsTable()}\n${after}`);
+    const between = /(<!-- settings: [^\n]*-->\n\n).*?(<!-- \/settings -->)/s;
+    expect(README).toMatch(between);
+    const wanted = README.replace(between, (_all, before, after) => `${before}${settingsTable()}\n\n${after}`);
     if (process.env["WEIR_UPDATE_GOLDEN"] === "1") writeFileSync(`${ROOT}/README.md`, wanted);
     else expect(README).toBe(wanted);
   });

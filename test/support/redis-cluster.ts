@@ -29,6 +29,7 @@ export interface RedisCluster {
 
 /** The last slot of each master. */
 const LAST_SLOTS = [5_460, 10_922, 16_383] as const;
+const ATTEMPTS = 5;
 /** How long a node must be silent until the others replace it. Milliseconds. */
 const NODE_TIMEOUT_MS = 1_000;
 
@@ -54,20 +55,12 @@ export async function startCluster(args: readonly string[] = []): Promise<RedisC
 }
 
 async function startNode(config: string, folder: string, args: readonly string[]): Promise<ClusterNode> {
-  const busPort = await freePort();
-  const server = await startRedis([
-    ...["--cluster-enabled", "yes", "--cluster-config-file", config, "--dir", folder, "--dbfilename", `${busPort}.rdb`],
-    ...["--cluster-port", `${busPort}`, "--cluster-node-timeout", `${NODE_TIMEOUT_MS}`],
-    ...[
-      "--cluster-replica-validity-factor",
-      "0",
-      "--repl-diskless-sync-delay",
-      "0",
-      "--cluster-allow-replica-migration",
-      "no",
-      "--repl-ping-replica-period",
-      "1",
-    ],
+  const { server, busPort } = await startOnTwoPorts([
+    ...["--cluster-enabled", "yes", "--cluster-config-file", config, "--dir", folder],
+    ...["--cluster-node-timeout", `${NODE_TIMEOUT_MS}`, "--cluster-replica-validity-factor", "0"],
+    ...["--cluster-allow-replica-migration", "no"],
+    // Replicas count as such once they heard from their master, which is every 10 s by default.
+    ...["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"],
     ...args,
   ]);
   const admin = new Redis({ host: "127.0.0.1", port: server.port, retryStrategy: () => 50 });
@@ -75,6 +68,19 @@ async function startNode(config: string, folder: string, args: readonly string[]
   admin.on("error", () => undefined);
   const id = String(await admin.call("CLUSTER", "MYID"));
   return { server, port: server.port, busPort, id, admin };
+}
+
+async function startOnTwoPorts(args: readonly string[]): Promise<{ server: RedisServer; busPort: number }> {
+  for (let attempt = 1; ; attempt++) {
+    const busPort = await freePort();
+    try {
+      const server = await startRedis(["--cluster-port", `${busPort}`, "--dbfilename", `${busPort}.rdb`, ...args]);
+      return { server, busPort };
+    } catch (error) {
+      // Others look for free ports as well.
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
 }
 
 async function join3x2(nodes: readonly ClusterNode[]): Promise<Omit<RedisCluster, "stop">> {

@@ -29,6 +29,7 @@ export interface SentinelSetup {
   readonly sentinelPassword?: string;
 }
 
+const ATTEMPTS = 5;
 /** How long the master must be silent until it is replaced. Milliseconds. */
 const DOWN_AFTER_MS = 700;
 
@@ -65,19 +66,26 @@ export async function startSentinels({ sentinelPassword }: SentinelSetup = {}): 
 }
 
 async function startSentinel(config: string, masterPort: number, password: string | undefined): Promise<Sentinel> {
-  const port = await freePort();
-  const lines = [
-    `port ${port}`,
-    "bind 127.0.0.1",
-    `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
-    `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,
-    `sentinel failover-timeout ${MASTER_NAME} 3000`,
-    ...(password === undefined ? [] : [`requirepass ${password}`, `sentinel sentinel-pass ${password}`]),
-  ];
-  writeFileSync(config, `${lines.join("\n")}\n`);
-  const child = startChild("redis-server", [config, "--sentinel"], { PATH: process.env["PATH"] ?? "" });
-  await child.prints(/Sentinel ID is/);
-  return { port, child };
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    const lines = [
+      `port ${port}`,
+      "bind 127.0.0.1",
+      `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
+      `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,
+      `sentinel failover-timeout ${MASTER_NAME} 3000`,
+      ...(password === undefined ? [] : [`requirepass ${password}`, `sentinel sentinel-pass ${password}`]),
+    ];
+    writeFileSync(config, `${lines.join("\n")}\n`);
+    const child = startChild("redis-server", [config, "--sentinel"], { PATH: process.env["PATH"] ?? "" });
+    try {
+      await child.prints(/Sentinel ID is/);
+      return { port, child };
+    } catch (error) {
+      // Others look for free ports as well.
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
 }
 
 /** Waits until a server's INFO says something. */

@@ -1,6 +1,9 @@
 // A real redis-server on a free port, for one test file. Isolation within it is by random key prefixes.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 
 export interface RedisServer {
@@ -23,11 +26,14 @@ export async function startRedis(args: readonly string[] = [], port?: number): P
 
 /** The server, or its output when it ended before it was ready. */
 async function tryStart(port: number, args: readonly string[]): Promise<RedisServer | string> {
+  // A replica writes down what its master sends.
+  const folder = mkdtempSync(join(tmpdir(), "weir-redis-"));
   const child = spawn(
     "redis-server",
-    ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", ...args],
+    ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder, ...args],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
+  child.once("close", () => rmSync(folder, { recursive: true, force: true }));
   let output = "";
   const ready = await new Promise<boolean>((resolve, reject) => {
     child.once("error", reject);

@@ -120,7 +120,7 @@ describe("calls", () => {
 
   it("fail for the slots of one node alone when it is frozen", async () => {
     const [, frozen] = cluster.masters;
-    const hasty = await connectTopologyStore("cluster", cluster.url, { deadlineMs: 100 });
+    const hasty = await connectTopologyStore("cluster", cluster.url, { deadlineMs: 1_000 });
     const tags = ["ann", "bob", "cid", "dan", "eve"];
     frozen.server.process.kill("SIGSTOP");
     try {
@@ -212,6 +212,24 @@ describe("the start", () => {
     const opened = await connectTopologyStore("cluster", `127.0.0.1:${gone},127.0.0.1:${cluster.masters[2].port}`);
     expect(await ask(opened.store, checkOf("ann"))).toMatchObject({ remaining: 4 });
     opened.store.close();
+  });
+
+  it("wants the password of every node", async () => {
+    for (const { admin } of cluster.nodes) await admin.config("SET", "requirepass", "secret");
+    try {
+      const wrong = openTopologyStore("cluster", cluster.url);
+      await wrong.until((state) => state.kind === "connecting" && state.reason.includes("NOAUTH"));
+      wrong.store.close();
+      const right = await connectTopologyStore("cluster", cluster.url, { auth: "secret" });
+      const answers = await askAll(
+        right.store,
+        ["ann", "bob", "cid"].map((tag) => checkOf(tag)),
+      );
+      expect(answers.map(({ remaining }) => remaining)).toEqual([4, 4, 4]);
+      right.store.close();
+    } finally {
+      for (const { admin } of cluster.nodes) await admin.config("SET", "requirepass", "");
+    }
   });
 
   it("waits, and says why, while no seed answers", async () => {

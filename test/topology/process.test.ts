@@ -19,9 +19,13 @@ let cluster: RedisCluster;
 let sentinels: SentinelSet;
 
 beforeAll(async () => {
-  [cluster, sentinels] = await Promise.all([startCluster(), startSentinels({ sentinelPassword: "watch" })]);
+  cluster = await startCluster();
 });
-afterAll(() => Promise.all([cluster.stop(), sentinels.stop()]));
+afterAll(() => cluster.stop());
+beforeAll(async () => {
+  sentinels = await startSentinels({ sentinelPassword: "watch" });
+});
+afterAll(() => sentinels.stop());
 
 function launch(env: Readonly<Record<string, string>>): StartingWeir {
   const weir = launchWeir({ rules: RULES, env: { BACKEND_TYPE: "", ...env } });

@@ -1,11 +1,11 @@
 // Sends script calls. A call that surely did not run is sent again, once for each reason and within the deadlines of its
 // requests; a call whose outcome is unknown never is, because its hits would count twice.
 import { StoreError } from "../../core/errors.ts";
+import { askParts } from "./ask-parts.ts";
 import { callArguments, DeadlineTimer, type Pending, readReply } from "./batch.ts";
 import type { CallForm, ConnectionState, RedisConnection } from "./connection.ts";
 import { type Obstacle, obstacleOf } from "./obstacle.ts";
-import { askParts } from "./ask-parts.ts";
-import { type Part } from "./parts.ts";
+import type { Part } from "./parts.ts";
 import type { Passable, Topology } from "./topology.ts";
 
 /** How a call goes out, and what it met on the way so far. */
@@ -41,7 +41,7 @@ export class Sender {
     if (batch.length === 0) return;
     const server = way.server ?? this.#topology.serverOf(slot);
     if (server?.state.kind !== "ready") {
-      rejectAll(batch, notConnected(server?.state ?? NO_SERVER));
+      rejectAll(batch, notConnected(server?.state));
       return;
     }
     const { keys, args } = callArguments(batch, this.#nowUs?.());
@@ -104,12 +104,17 @@ export class Sender {
   ): void {
     const timer = new DeadlineTimer(batch, performance.now());
     const untilMs = Math.max(...batch.map(({ deadlineMs }) => deadlineMs));
-    void this.#topology.wayAround(obstacle, slot, from, untilMs).then((server) => {
-      timer.stop();
-      if (server === undefined)
-        rejectAll(batch, obstacle.kind === "standby" ? asStoreError(error) : clusterNode(error));
-      else this.send(batch, slot, { ...way, server, asking: obstacle.kind === "ask" });
-    });
+    this.#topology.wayAround(obstacle, slot, from, untilMs).then(
+      (server) => {
+        timer.stop();
+        if (server !== undefined) this.send(batch, slot, { ...way, server, asking: obstacle.kind === "ask" });
+        else rejectAll(batch, obstacle.kind === "standby" ? asStoreError(error) : clusterNode(error));
+      },
+      (reason: unknown) => {
+        timer.stop();
+        rejectAll(batch, asStoreError(reason));
+      },
+    );
   }
 }
 
@@ -122,9 +127,9 @@ function clusterNode(cause: unknown): StoreError {
   return new StoreError("Redis is a node of a cluster: set REDIS_TYPE=CLUSTER", { transient: false, cause });
 }
 
-const NO_SERVER: ConnectionState = { kind: "connecting", reason: "no node of the cluster holds the slot of a counter" };
-
-export function notConnected(state: ConnectionState): StoreError {
+/** @param state of the server; `undefined` when there is none for a slot */
+export function notConnected(state: ConnectionState | undefined): StoreError {
+  if (state === undefined) return new StoreError("no node of the Redis cluster holds the slot", { transient: true });
   const reason = state.kind === "connecting" ? state.reason : "weir is stopping";
   return new StoreError(`Redis is not connected: ${reason}`, { transient: true });
 }

@@ -104,7 +104,7 @@ export class RedisStore implements Store {
   async #delete(key: string, untilMs: number): Promise<void> {
     const slot = this.#topology.slotOf?.(key) ?? 0;
     const server = this.#topology.serverOf(slot);
-    if (server?.state.kind !== "ready") throw notConnected(server?.state ?? this.#topology.state);
+    if (server?.state.kind !== "ready") throw notConnected(server?.state);
     try {
       await server.delete(key, false);
     } catch (error) {
