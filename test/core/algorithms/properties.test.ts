@@ -311,7 +311,12 @@ function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals:
   }
 }
 
-/** The sketch as a limit whose counter has the same key: windows of another length have counters of their own. */
+/** The sketch as a limit whose counter has the same key: where the period says when something comes, it stays. */
 function sameKey(sketch: Parameters<typeof makeLimit>[0], limit: Limit): Parameters<typeof makeLimit>[0] {
-  return limit.algorithm === "fixed_window" ? { ...sketch, periodUs: limit.periodUs } : sketch;
+  const { algorithm, periodUs, refillIntervalUs } = limit;
+  if (algorithm === "fixed_window") return { ...sketch, periodUs };
+  if (refillIntervalUs === undefined) return sketch;
+  // No larger than what would be refilled within 142 years.
+  const burst = Math.min(sketch.burst ?? 1, sketch.requestsPerUnit * Math.floor(2 ** 52 / periodUs));
+  return { ...sketch, periodUs, refillIntervalUs, burst };
 }

@@ -49,6 +49,10 @@ export function sketchOf(variant: Variant, { requestsPerUnit, periodUs, burst }:
       const maxDelayUs = Math.ceil(((burst - 1) * periodUs) / requestsPerUnit) + 1;
       return { algorithm: "leaky_bucket", requestsPerUnit, periodUs, maxDelayUs, countDenied };
     }
+    case "token_bucket.interval": {
+      const interval = { periodUs, refillIntervalUs: periodUs };
+      return { algorithm: "token_bucket", requestsPerUnit, ...interval, burst, countDenied };
+    }
     default:
       return { algorithm: handler, requestsPerUnit, periodUs, burst, countDenied };
   }
