@@ -108,6 +108,16 @@ function isAccepted(sketch: LimitSketch): boolean {
   return sketch.burst !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
 }
 
+/** The sketch as a limit whose counter has the same key: where the period says when something comes, it stays. */
+export function sameKey(sketch: LimitSketch, limit: LimitSketch): LimitSketch {
+  const { algorithm, periodUs, refillIntervalUs } = limit;
+  if (algorithm === "fixed_window") return { ...sketch, periodUs };
+  if (refillIntervalUs === undefined) return sketch;
+  // No larger than what would be refilled within 142 years.
+  const burst = Math.min(sketch.burst ?? 1, sketch.requestsPerUnit * Math.floor(2 ** 52 / periodUs));
+  return { ...sketch, periodUs, refillIntervalUs, burst };
+}
+
 /** @param hits what the past consists of; charges alone when absent */
 export function scenes(variant: Variant, hits: fc.Arbitrary<number> = someHits): fc.Arbitrary<Scene> {
   const past = fc.array(fc.record({ afterUs: someTimeUs, hits }), { maxLength: 20, size: "max" });
