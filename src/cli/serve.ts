@@ -42,12 +42,20 @@ function startLines(settings: Settings, app: App): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Ctrl-C under npm arrives twice, from the terminal and from npm: within this time it is one. Milliseconds. */
+const SAME_INTERRUPT_MS = 100;
+
+/** The first signal stops gracefully, a second one ends the process at once. */
 function stopOnSignals(app: App): void {
-  let stopping = false;
-  const stop = (): void => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    void app.stop().then(() => process.exit(0));
+  let firstMs: number | undefined;
+  const stop = (signal: NodeJS.Signals): void => {
+    const nowMs = performance.now();
+    if (firstMs === undefined) {
+      firstMs = nowMs;
+      void app.stop().then(() => process.exit(0));
+    } else if (signal !== "SIGINT" || nowMs - firstMs > SAME_INTERRUPT_MS) {
+      process.exit(1);
+    }
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);

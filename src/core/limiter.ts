@@ -67,9 +67,8 @@ export class Limiter {
     const checks: Check[] = [];
     const decisions: Decision[] = [];
     const founds = this.#findAll(tree, request, checks, decisions);
-    const { store, checkMode } = this.#options;
-    const mode =
-      checkMode === "spare" && founds.some((each) => each.some(refusedByNever)) ? "spare_refused" : checkMode;
+    const { store } = this.#options;
+    const mode = this.#modeOf(tree.domains.get(request.domain)?.atomic === true, founds);
     const pending = checks.length === 0 ? undefined : store.evaluate(checks, mode, decisions, budgetMs);
     if (pending === undefined) return this.#conclude(request, founds);
     return pending.then(() => this.#conclude(request, founds));
@@ -86,13 +85,13 @@ export class Limiter {
       descriptor.limit === undefined ? match(domain, descriptor.entries) : NO_RULES,
     );
     const replaced = replacedNames(matched);
-    const ask = (rule: Rule | undefined, limit: Limit, key: string, hits: number): Found => {
+    const ask = (rule: Rule | undefined, limit: Limit, key: string, hits: number, role: number): Found => {
       const decision = newDecision();
       if (limit.never) {
         decision.allowed = hits < 0;
         decision.retryAfterUs = hits < 0 ? 0 : -1;
       } else {
-        checks.push({ limit, key, hits });
+        checks.push({ limit, key, hits, role });
         decisions.push(decision);
       }
       return { rule, limit, decision, hits };
@@ -101,17 +100,51 @@ export class Limiter {
       const hits = hitsOf(descriptor, request);
       if (descriptor.limit !== undefined) {
         const { limit, key } = this.#overridden(domain, descriptor, descriptor.limit);
-        return [ask(undefined, limit, key, hits)];
+        return [ask(undefined, limit, key, hits, this.#options.quotaMode ? index + 1 : 0)];
       }
       const founds: Found[] = [];
-      for (const rule of matched[index] ?? NO_RULES) {
-        if (rule.limit === undefined) founds.push({ rule, limit: undefined, decision: undefined, hits: 0 });
-        else if (rule.name === "" || !replaced.has(rule.name)) {
-          founds.push(ask(rule, rule.limit, counterKey(rule.keyPlan, descriptor.entries, this.#options.sha256), hits));
-        }
+      const rules = (matched[index] ?? NO_RULES).filter(({ name, unlimited }) => unlimited || !replaced.has(name));
+      const role = this.#roleOf(rules, index);
+      for (const rule of rules) {
+        const { limit, keyPlan } = rule;
+        if (limit === undefined) founds.push({ rule, limit, decision: undefined, hits: 0 });
+        else founds.push(ask(rule, limit, counterKey(keyPlan, descriptor.entries, this.#options.sha256), hits, role));
       }
       return founds.length === 0 ? NOTHING : founds;
     });
+  }
+
+  /** See `Check.role`. A quota descriptor that one of its limits refuses for good is over whatever the others say. */
+  #roleOf(rules: readonly Rule[], index: number): number {
+    if (rules.some(({ shadowMode }) => shadowMode)) return -1;
+    if (!this.#options.quotaMode && !rules.some(({ quotaMode }) => quotaMode)) return 0;
+    return rules.some(({ limit }) => limit?.never === true) ? -1 : index + 1;
+  }
+
+  /** How the checks of a request go together, with what is known before the store is asked. */
+  #modeOf(atomic: boolean, founds: readonly (readonly Found[])[]): CheckMode {
+    const { checkMode, quotaMode } = this.#options;
+    if (!atomic) {
+      return checkMode === "spare" && founds.some((each) => each.some(refusedByNever)) ? "spare_refused" : checkMode;
+    }
+    let quotasOver = 0;
+    let quotasOpen = 0;
+    let quotaPasses = false;
+    for (const each of founds) {
+      const refused = each.some(refusedByNever);
+      const [{ rule } = {}] = each;
+      if (rule?.unlimited === true) continue;
+      if (quotaMode || rule?.quotaMode === true) {
+        // A shadow rule passes, and so does what nothing limits.
+        if (rule?.shadowMode === true || each === NOTHING) quotaPasses = true;
+        else if (refused) quotasOver += 1;
+        else quotasOpen += 1;
+      } else if (refused && rule?.shadowMode !== true) {
+        return "atomic_refused";
+      }
+    }
+    if (quotaPasses) return "atomic_quota_passes";
+    return quotasOver > 0 && quotasOpen === 0 ? "atomic_refused" : "atomic";
   }
 
   /** The limit and the counter of a descriptor that brings its own limit: a fixed window of its unit. */
@@ -125,7 +158,7 @@ export class Limiter {
       requestsPerUnit: override.requestsPerUnit,
       periodUs: UNIT_SECONDS[override.unit] * US_PER_SECOND * override.unitMultiplier,
       burst: 1,
-      countDenied: true,
+      countDenied: !domain.atomic,
       name: "",
     });
     if ("problem" in limit) throw new RequestError(`the limit of a descriptor cannot be used: ${limit.problem}`);

@@ -11,6 +11,12 @@ export interface Check {
   readonly key: string;
   /** See `hitsOf`. */
   readonly hits: number;
+  /**
+   * What it means for an atomic request that this check is refused: 0 refuses it, -1 (a shadow rule) does nothing, and a
+   * positive number is that of a quota descriptor: the request is refused when all of its quota descriptors are.
+   * Absent means 0.
+   */
+  readonly role?: number;
 }
 
 /**
@@ -19,8 +25,12 @@ export interface Check {
  * - `spare`: if any check would be refused, the others are answered as for 0 hits and charge nothing
  *   (`STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT`).
  * - `spare_refused`: the same, where a limit that no store has to be asked about has refused already.
+ * - `atomic`: nothing is charged unless all checks together leave the request unrefused. Then those that have room are.
+ *   Checks of one counter are added up before they are judged. Refunds take place in any case, before all else.
+ * - `atomic_refused`: the same, where a limit that no store has to be asked about has refused already.
+ * - `atomic_quota_passes`: the same, where a quota descriptor that no store has to be asked about passes.
  */
-export type CheckMode = "each" | "spare" | "spare_refused";
+export type CheckMode = "each" | "spare" | "spare_refused" | "atomic" | "atomic_refused" | "atomic_quota_passes";
 
 export interface Store {
   /**

@@ -79,6 +79,8 @@ export interface DomainRules {
   readonly root: RuleLevel;
   /** Key of the entry that becomes the hash tag, for descriptors that have it. */
   readonly hashTag: ByteString | undefined;
+  /** A request charges nothing unless every limit has room. */
+  readonly atomic: boolean;
 }
 
 export interface RuleTree {

@@ -36,6 +36,7 @@ interface DomainSource {
   readonly name: string;
   readonly place: Place;
   hashTag: Given<string> | undefined;
+  atomic: Given<boolean> | undefined;
   readonly descriptors: Checked<"descriptor">[];
 }
 
@@ -70,24 +71,35 @@ export function compileRules(files: readonly RuleFile[], options: CompileOptions
 }
 
 function domainSource(file: Checked<"file">): DomainSource {
-  const { domain, hash_tag: hashTag, descriptors } = file.fields;
+  const { domain, hash_tag: hashTag, atomic, descriptors } = file.fields;
   return {
     name: domain?.value ?? "",
     place: domain?.place ?? file.place,
     hashTag,
+    atomic,
     descriptors: [...(descriptors?.value ?? [])],
   };
 }
 
 function merge(first: DomainSource, later: DomainSource, findings: Findings): void {
   for (const descriptor of later.descriptors) first.descriptors.push(descriptor);
-  const { hashTag } = first;
-  if (hashTag === undefined) {
-    first.hashTag = later.hashTag;
-  } else if (later.hashTag !== undefined && later.hashTag.value !== hashTag.value) {
-    const message = `domain \`${shown(first.name)}\` already has another \`hash_tag\` at ${formatPlace(hashTag.place)}`;
-    findings.problems.push(problemAt(later.hashTag.place, shown(first.name), message));
+  first.hashTag = mergeWord("hash_tag", first, first.hashTag, later.hashTag, findings);
+  first.atomic = mergeWord("atomic", first, first.atomic, later.atomic, findings);
+}
+
+/** A word at the top of several files of a domain may be said once, or the same each time. */
+function mergeWord<T>(
+  word: string,
+  domain: DomainSource,
+  first: Given<T> | undefined,
+  later: Given<T> | undefined,
+  findings: Findings,
+): Given<T> | undefined {
+  if (first !== undefined && later !== undefined && later.value !== first.value) {
+    const message = `domain \`${shown(domain.name)}\` already has another \`${word}\` at ${formatPlace(first.place)}`;
+    findings.problems.push(problemAt(later.place, shown(domain.name), message));
   }
+  return first ?? later;
 }
 
 function duplicateDomain(first: DomainSource, later: DomainSource): Problem {
@@ -112,12 +124,14 @@ function compileDomain(
     text: source.name,
     name,
     hashTag: hashTag === undefined ? undefined : toBytes(hashTag.value),
+    atomic: source.atomic?.value ?? false,
     keyPrefix: options.keyPrefix,
     sha256: options.sha256,
     findings,
     rules,
   };
-  return Object.freeze({ name, root: compileLevel(domain, source.descriptors), hashTag: domain.hashTag });
+  const { hashTag: tag, atomic } = domain;
+  return Object.freeze({ name, root: compileLevel(domain, source.descriptors), hashTag: tag, atomic });
 }
 
 /** Domains may be spread over files; the rules are listed as they are written. */

@@ -23,6 +23,7 @@ export interface DomainContext {
   readonly text: string;
   readonly name: ByteString;
   readonly hashTag: ByteString | undefined;
+  readonly atomic: boolean;
   readonly keyPrefix: string;
   readonly sha256: Sha256;
   readonly findings: Findings;
@@ -167,7 +168,7 @@ function compileRule(
   rateLimit: Checked<"rate_limit">,
   here: Above,
 ): Rule {
-  const { limit, unlimited, name, replaces } = compileRateLimit(rateLimit, domain.findings);
+  const { limit, unlimited, name, replaces } = compileRateLimit(rateLimit, domain.atomic, domain.findings);
   const { place, fields } = descriptor;
   // An unlimited rule keeps no counter; its plan only has to be well-formed.
   const { shape, periodUs } = limit ?? { shape: "fixed_window", periodUs: US_PER_SECOND };

@@ -31,7 +31,8 @@ const COUNTING_WORDS = [
   "count_denied",
 ] as const;
 
-export function compileRateLimit(given: RateLimitMap, findings: Findings): RateLimit {
+/** @param atomic whether the domain charges requests to all of their limits or none, so refused hits to none */
+export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings: Findings): RateLimit {
   const { fields } = given;
   const unlimited = fields.unlimited?.value ?? false;
   const name = fields.name?.value ?? "";
@@ -42,7 +43,7 @@ export function compileRateLimit(given: RateLimitMap, findings: Findings): RateL
   }
   if (unlimited) checkUnlimited(given, findings);
   return Object.freeze({
-    limit: unlimited ? undefined : limitOf(given, name, findings),
+    limit: unlimited ? undefined : limitOf(given, name, atomic, findings),
     unlimited,
     name,
     replaces: Object.freeze((fields.replaces?.value ?? []).map((replaced) => replaced.fields.name?.value ?? "")),
@@ -65,11 +66,11 @@ function checkUnlimited(given: RateLimitMap, findings: Findings): void {
   }
 }
 
-function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit | undefined {
+function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: Findings): Limit | undefined {
   const { fields } = given;
   const { max_delay: maxDelay, refill_interval: refillInterval } = fields;
   const algorithm = fields.algorithm?.value ?? "fixed_window";
-  const inPlace = areWordsInPlace(given, algorithm, findings);
+  const inPlace = areWordsInPlace(given, algorithm, atomic, findings);
   const maxDelayUs = maxDelay && durationOf(given, maxDelay, "delay", findings);
   const refillIntervalUs = refillInterval && durationOf(given, refillInterval, "interval", findings);
   const isPeriod = refillInterval !== undefined && fields.unit === undefined && fields.period === undefined;
@@ -84,7 +85,7 @@ function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit |
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
     maxDelayUs,
     refillIntervalUs,
-    countDenied: fields.count_denied?.value ?? algorithm === "fixed_window",
+    countDenied: fields.count_denied?.value ?? (algorithm === "fixed_window" && !atomic),
     name,
   });
   if (!("problem" in limit)) return limit;
@@ -92,8 +93,8 @@ function limitOf(given: RateLimitMap, name: string, findings: Findings): Limit |
   return undefined;
 }
 
-/** Whether every word means something for the algorithm. Those that do not are reported. */
-function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, findings: Findings): boolean {
+/** Whether every word means something for the algorithm and beside the others. Those that do not are reported. */
+function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, atomic: boolean, findings: Findings): boolean {
   const { burst, max_delay: maxDelay, refill_interval: refillInterval, unit, period } = given.fields;
   // An algorithm that was refused is not a fixed_window.
   if (given.fields.algorithm === undefined && !given.complete) return false;
@@ -102,6 +103,10 @@ function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, findings
     report(findings, given, field, message);
     inPlace = false;
   };
+  const { count_denied: countDenied } = given.fields;
+  if (atomic && countDenied?.value === true) {
+    refuse(countDenied, "an `atomic` domain charges no refused hits: remove one of the two");
+  }
   if (burst !== undefined && algorithm === "fixed_window") {
     refuse(burst, "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket");
   }

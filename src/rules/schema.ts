@@ -66,6 +66,7 @@ export const SHAPES = {
       kind: "text",
       help: "Key of the entry whose counters share a slot of a Redis Cluster, for descriptors that have it.",
     },
+    atomic: { kind: "flag", help: "Charge a request to none of its limits unless every one of them has room." },
     descriptors: { kind: "list", shape: "descriptor", help: "Rules for the first entry of a descriptor." },
   },
   descriptor: {

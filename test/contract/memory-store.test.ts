@@ -1,4 +1,5 @@
 import { MemoryStore } from "../../src/stores/memory/store.ts";
+import { atomicContract } from "./atomic-contract.ts";
 import { type OpenStore, storeContract } from "./store-contract.ts";
 import { storeTables } from "./store-tables.ts";
 
@@ -14,3 +15,4 @@ const open: OpenStore = async (clock) => {
 
 storeContract("the memory store", open);
 storeTables("the memory store", open);
+atomicContract("the memory store", open);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { connectRedisStore, type OpenRedisStore } from "../support/redis-store.ts";
+import { atomicContract } from "./atomic-contract.ts";
 import { type OpenStore, storeContract } from "./store-contract.ts";
 import { storeTables } from "./store-tables.ts";
 
@@ -31,3 +32,4 @@ const open: OpenStore = async (clock, prefix) => {
 
 storeContract("the Redis store", open);
 storeTables("the Redis store", open);
+atomicContract("the Redis store", open);

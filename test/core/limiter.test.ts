@@ -440,3 +440,62 @@ descriptors:
     expect(store.keys.slice(2)).toEqual(["gcra:1000000:{edge|tenant=a}"]);
   });
 });
+
+describe("an atomic domain", () => {
+  const ATOMIC = `
+domain: edge
+atomic: true
+descriptors:
+  - { key: two, rate_limit: { unit: hour, requests_per_unit: 2 } }
+  - { key: nine, rate_limit: { unit: hour, requests_per_unit: 9 } }
+  - { key: none, rate_limit: { unit: hour, requests_per_unit: 0, algorithm: gcra } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: hour, requests_per_unit: 0, algorithm: gcra } }
+  - { key: small, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 1 } }
+  - { key: large, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - { key: empty, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 0, algorithm: gcra } }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+  const THREE = { hitsAddend: 3 };
+
+  it("charges a request to all of its limits or to none", () => {
+    const { answers } = setUp(ATOMIC);
+    expect(answers(request(["two=x", "nine=x"], THREE))).toEqual(["over", "9"]);
+    expect(answers(request(["two=x", "nine=x"]))).toEqual(["1", "8"]);
+    expect(answers(request(["none=x", "nine=x"]))).toEqual(["over", "8"]);
+    expect(answers(request(["shadow=x", "nine=x", "free=x", "other=x"]))).toEqual(["0", "7", "unlimited", "-"]);
+  });
+
+  it("adds up what a request charges to one counter", () => {
+    const { answers } = setUp(ATOMIC);
+    expect(answers(request(["two=x", "two=x", "two=x"]))).toEqual(["over", "over", "over"]);
+    expect(answers(request(["two=x", "two=x"]))).toEqual(["1", "0"]);
+  });
+
+  it("is refused by quotas only together, and charges those that have room", () => {
+    const { answers, decide } = setUp(ATOMIC);
+    const quotas = request(["small=x", "large=x"]);
+    expect(answers(quotas)).toEqual(["0", "4"]);
+    expect([decide(quotas).overLimit, answers(request([descriptor("large=x", { hitsAddend: 0 })]))]).toEqual([
+      false,
+      ["3"],
+    ]);
+    expect(decide(request(["small=x", "large=x"], { hitsAddend: 4 })).overLimit).toBe(true);
+    expect(answers(request([descriptor("large=x", { hitsAddend: 0 })]))).toEqual(["3"]);
+    expect(decide(request(["empty=x", "nine=x"])).overLimit).toBe(true);
+    expect(answers(request(["empty=x", "large=x", "nine=x"]))).toEqual(["over", "2", "8"]);
+  });
+
+  it("counts what nothing limits as a quota that passes, where every descriptor is one", () => {
+    const { answers, decide } = setUp(ATOMIC, { quotaMode: true });
+    expect(decide(request(["two=x", "other=x"], THREE)).overLimit).toBe(false);
+    expect(answers(request(["two=x", "other=x", "nine=x"], THREE))).toEqual(["over", "-", "6"]);
+    expect(decide(request(["two=x", "nine=y"], { hitsAddend: 10 })).overLimit).toBe(true);
+  });
+
+  it("charges no refused hits of overrides either", () => {
+    const { answers } = setUp(ATOMIC);
+    const limited = descriptor("x=1", { limit: override(2, "hour") });
+    expect(answers(request([limited], THREE))).toEqual(["over"]);
+    expect(answers(request([limited]))).toEqual(["1"]);
+  });
+});

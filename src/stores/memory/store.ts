@@ -1,8 +1,9 @@
 // The store without Redis: counters of this process alone, answered at once.
 import type { AlgorithmState } from "../../core/algorithms/algorithm.ts";
-import type { Decision } from "../../core/decision.ts";
+import { type Decision, newDecision } from "../../core/decision.ts";
 import type { Check, CheckMode, Clock, Store } from "../../core/ports.ts";
 import { type Counter, CounterMap } from "./expiry.ts";
+import { judgeTogether } from "./judge-together.ts";
 
 /** Counters live this much longer than they must: expiry only collects garbage. */
 const SLACK_US = 1_000_000;
@@ -40,11 +41,21 @@ export class MemoryStore implements Store {
 
   evaluate(checks: readonly Check[], mode: CheckMode, decisions: readonly Decision[]): undefined {
     const nowUs = this.#clock.nowUs();
-    const looksOnly = mode === "each" ? undefined : this.#sparedChecks(checks, mode, decisions, nowUs);
+    const fits = (check: Check, hits: number): boolean => {
+      const scratch = newDecision();
+      this.#look(check, hits, nowUs, scratch);
+      return scratch.allowed;
+    };
+    // What an atomic request gives back takes place in any case and first, so that the rest is judged with it.
+    const refundsFirst = mode.startsWith("atomic");
     for (const [index, check] of checks.entries()) {
-      const decision = decisions[index];
-      if (decision === undefined) throw new Error("a decision is missing for a check");
-      this.#charge(check, looksOnly?.[index] === true ? 0 : check.hits, nowUs, decision);
+      if (refundsFirst && check.hits < 0) this.#charge(check, check.hits, nowUs, decisionAt(decisions, index));
+    }
+    for (const [index, { hits, writes }] of judgeTogether(checks, mode, fits).entries()) {
+      const check = checks[index];
+      if (check === undefined || (refundsFirst && hits < 0)) continue;
+      if (writes) this.#charge(check, hits, nowUs, decisionAt(decisions, index));
+      else this.#look(check, hits, nowUs, decisionAt(decisions, index));
     }
   }
 
@@ -66,23 +77,16 @@ export class MemoryStore implements Store {
     if (known === undefined) this.#counters.add(check.key, counter, nowUs);
   }
 
-  /** Which checks must not charge because another one of the request would be refused; see CheckMode `spare`. */
-  #sparedChecks(
-    checks: readonly Check[],
-    mode: "spare" | "spare_refused",
-    scratch: readonly Decision[],
-    nowUs: number,
-  ): boolean[] | undefined {
-    let anyRefused = mode === "spare_refused";
-    const spared = checks.map((check, index) => {
-      const decision = scratch[index];
-      if (decision === undefined) throw new Error("a decision is missing for a check");
-      const { handler, params } = check.limit;
-      const state: AlgorithmState = { ...(this.#counters.get(check.key)?.state ?? handler.init()) };
-      handler.step(state, params, nowUs, check.hits, decision);
-      anyRefused ||= !decision.allowed;
-      return decision.allowed && check.hits > 0;
-    });
-    return anyRefused ? spared : undefined;
+  /** Answers as if the hits were charged, and changes nothing. */
+  #look(check: Check, hits: number, nowUs: number, decision: Decision): void {
+    const { handler, params } = check.limit;
+    const state: AlgorithmState = { ...(this.#counters.get(check.key)?.state ?? handler.init()) };
+    handler.step(state, params, nowUs, hits, decision);
   }
+}
+
+function decisionAt(decisions: readonly Decision[], index: number): Decision {
+  const decision = decisions[index];
+  if (decision === undefined) throw new Error("a decision is missing for a check");
+  return decision;
 }

@@ -11,7 +11,14 @@ const MAX_CHECKS_PER_CALL = 128;
 const REPLY_FIELDS = 6;
 
 /** Modes as lua/batch.lua knows them. */
-const MODES: Readonly<Record<CheckMode, number>> = { each: 0, spare: 1, spare_refused: 2 };
+const MODES: Readonly<Record<CheckMode, number>> = {
+  each: 0,
+  spare: 1,
+  spare_refused: 2,
+  atomic: 3,
+  atomic_refused: 4,
+  atomic_quota_passes: 5,
+};
 
 /** A request that waits for its answer. */
 interface Pending {
@@ -103,6 +110,7 @@ export class RedisStore implements Store {
       }
       batch.push(request);
       args.push(request.checks.length, MODES[request.mode]);
+      if (MODES[request.mode] >= MODES.atomic) for (const { role } of request.checks) args.push(role ?? 0);
       for (const { key, limit, hits } of request.checks) {
         keys.push(key);
         args.push(limit.handler.name, hits, ...limit.params);
