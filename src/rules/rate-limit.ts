@@ -96,17 +96,17 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
 /** Whether every word means something for the algorithm and beside the others. Those that do not are reported. */
 function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, atomic: boolean, findings: Findings): boolean {
   const { burst, max_delay: maxDelay, refill_interval: refillInterval, unit, period } = given.fields;
-  // An algorithm that was refused is not a fixed_window.
-  if (given.fields.algorithm === undefined && !given.complete) return false;
+  const { count_denied: countDenied } = given.fields;
   let inPlace = true;
   const refuse = (field: Pick<Given<unknown>, "place">, message: string): void => {
     report(findings, given, field, message);
     inPlace = false;
   };
-  const { count_denied: countDenied } = given.fields;
   if (atomic && countDenied?.value === true) {
     refuse(countDenied, "an `atomic` domain charges no refused hits: remove one of the two");
   }
+  // What was refused may be the algorithm, and then it is not a fixed_window.
+  if (given.fields.algorithm === undefined && !given.complete) return false;
   if (burst !== undefined && algorithm === "fixed_window") {
     refuse(burst, "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket");
   }
