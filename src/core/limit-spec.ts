@@ -34,6 +34,11 @@ export interface LimitSpec {
   readonly burst: number;
   /** Microseconds, at least 1: a `leaky_bucket` delays hits up to so long before it refuses. Without it none waits. */
   readonly maxDelayUs?: number | undefined;
+  /**
+   * Microseconds, at least 1: a `token_bucket` gains `requestsPerUnit` at once at the end of each interval instead of
+   * evenly. It is the period, so `periodUs` is the same number.
+   */
+  readonly refillIntervalUs?: number | undefined;
   /** Whether a refused hit is charged all the same. */
   readonly countDenied: boolean;
   /** Shown in answers; may be empty. */

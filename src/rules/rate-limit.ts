@@ -22,7 +22,14 @@ type RateLimitMap = Checked<"rate_limit">;
 const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
 
 /** Words that say how to count, and so do nothing in an unlimited rule. */
-const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "max_delay", "count_denied"] as const;
+const COUNTING_WORDS = [
+  "unit_multiplier",
+  "algorithm",
+  "burst",
+  "max_delay",
+  "refill_interval",
+  "count_denied",
+] as const;
 
 /** @param atomic whether the domain charges requests to all of their limits or none, so refused hits to none */
 export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings: Findings): RateLimit {
@@ -61,29 +68,24 @@ function checkUnlimited(given: RateLimitMap, findings: Findings): void {
 
 function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: Findings): Limit | undefined {
   const { fields } = given;
-  const periodUs = periodOf(given, findings);
+  const { max_delay: maxDelay, refill_interval: refillInterval } = fields;
   const algorithm = fields.algorithm?.value ?? "fixed_window";
-  const windows = algorithm === "fixed_window";
-  if (windows && fields.burst !== undefined) {
-    const message =
-      "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket";
-    report(findings, given, fields.burst, message);
-    return undefined;
-  }
-  if (atomic && fields.count_denied?.value === true) {
-    report(findings, given, fields.count_denied, "an `atomic` domain charges no refused hits: remove one of the two");
-    return undefined;
-  }
-  const maxDelayUs = maxDelayOf(given, algorithm, findings);
-  if (periodUs === undefined || maxDelayUs === "refused" || !given.complete) return undefined;
+  const inPlace = areWordsInPlace(given, algorithm, atomic, findings);
+  const maxDelayUs = maxDelay && durationOf(given, maxDelay, "delay", findings);
+  const refillIntervalUs = refillInterval && durationOf(given, refillInterval, "interval", findings);
+  const isPeriod = refillInterval !== undefined && fields.unit === undefined && fields.period === undefined;
+  const periodUs = isPeriod ? refillIntervalUs : periodOf(given, findings);
+  if (periodUs === undefined || !inPlace || !given.complete) return undefined;
+  if (maxDelay !== undefined && maxDelayUs === undefined) return undefined;
   const requestsPerUnit = fields.requests_per_unit?.value ?? 0;
   const limit = compileLimit({
     algorithm,
     requestsPerUnit,
     periodUs,
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
-    ...(maxDelayUs === undefined ? {} : { maxDelayUs }),
-    countDenied: fields.count_denied?.value ?? (windows && !atomic),
+    maxDelayUs,
+    refillIntervalUs,
+    countDenied: fields.count_denied?.value ?? (algorithm === "fixed_window" && !atomic),
     name,
   });
   if (!("problem" in limit)) return limit;
@@ -91,20 +93,40 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
   return undefined;
 }
 
-/** Microseconds; `undefined` when the rule names none. What is wrong is reported. */
-function maxDelayOf(given: RateLimitMap, algorithm: AlgorithmName, findings: Findings): number | undefined | "refused" {
-  const { max_delay: maxDelay, burst } = given.fields;
-  if (maxDelay === undefined) return undefined;
-  if (algorithm !== "leaky_bucket") {
-    const message = `\`max_delay\` belongs to leaky_bucket: remove it, or set \`algorithm\` to leaky_bucket`;
-    report(findings, given, maxDelay, message);
-    return "refused";
+/** Whether every word means something for the algorithm and beside the others. Those that do not are reported. */
+function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, atomic: boolean, findings: Findings): boolean {
+  const { burst, max_delay: maxDelay, refill_interval: refillInterval, unit, period } = given.fields;
+  const { count_denied: countDenied } = given.fields;
+  let inPlace = true;
+  const refuse = (field: Pick<Given<unknown>, "place">, message: string): void => {
+    report(findings, given, field, message);
+    inPlace = false;
+  };
+  if (atomic && countDenied?.value === true) {
+    refuse(countDenied, "an `atomic` domain charges no refused hits: remove one of the two");
   }
-  if (burst !== undefined) {
-    report(findings, given, burst, "with `max_delay` there is no `burst`: the delay says how many hits may wait");
-    return "refused";
+  // What was refused may be the algorithm, and then it is not a fixed_window.
+  if (given.fields.algorithm === undefined && !given.complete) return false;
+  if (burst !== undefined && algorithm === "fixed_window") {
+    refuse(burst, "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket");
   }
-  return durationOf(given, maxDelay, "delay", findings) ?? "refused";
+  if (maxDelay !== undefined && algorithm !== "leaky_bucket") {
+    refuse(maxDelay, "`max_delay` belongs to leaky_bucket: remove it, or set `algorithm` to leaky_bucket");
+  } else if (maxDelay !== undefined && burst !== undefined) {
+    refuse(burst, "with `max_delay` there is no `burst`: the delay says how many hits may wait");
+  }
+  if (refillInterval === undefined) return inPlace;
+  const otherPeriod = unit ?? period ?? given.fields.unit_multiplier;
+  if (algorithm !== "token_bucket") {
+    refuse(refillInterval, "`refill_interval` belongs to token_bucket: remove it, or set `algorithm` to token_bucket");
+  } else if (otherPeriod !== undefined) {
+    const word = unit === otherPeriod ? "unit" : period === otherPeriod ? "period" : "unit_multiplier";
+    refuse(
+      otherPeriod,
+      `\`refill_interval\` is the period, in which the bucket gains \`requests_per_unit\`: remove \`${word}\``,
+    );
+  }
+  return inPlace;
 }
 
 /** Microseconds, at least 1; `undefined` when the text says none, which is reported. */

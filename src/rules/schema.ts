@@ -124,6 +124,11 @@ export const SHAPES = {
       pattern: DURATION_PATTERN,
       help: "Makes a leaky_bucket delay hits before it refuses them: none waits longer than this (200ms, 1s).",
     },
+    refill_interval: {
+      kind: "text",
+      pattern: DURATION_PATTERN,
+      help: "Period of a token_bucket that gains requests_per_unit at once at the end of each (10s), not evenly.",
+    },
     count_denied: {
       kind: "flag",
       help: "Charge refused hits too. The default is true for fixed_window and false for the others.",

@@ -36,6 +36,8 @@ const LIMITS: Readonly<Record<HandlerName, (hits: number) => Limit>> = {
       maxDelayUs: (hits - 1) * SECOND,
     }),
   token_bucket: (hits) => makeLimit({ algorithm: "token_bucket", requestsPerUnit: hits, periodUs: HOUR }),
+  "token_bucket.interval": (hits) =>
+    makeLimit({ algorithm: "token_bucket", requestsPerUnit: hits, periodUs: HOUR, refillIntervalUs: HOUR }),
 };
 
 export interface ContractKeys {
@@ -365,6 +367,41 @@ export function storeContract(name: string, open: OpenStore, keys: ContractKeys 
           retryAfterUs: 0,
           resetAfterUs: 100 * SECOND,
           delayUs: 0,
+        });
+      });
+
+      it("that was raised or lowered treats a bucket that refills at intervals as one that refills evenly", async () => {
+        fresh();
+        clock.set(START_US);
+        const tokens = (requestsPerUnit: number, burst: number): Limit =>
+          makeLimit({
+            algorithm: "token_bucket",
+            requestsPerUnit,
+            periodUs: 10 * SECOND,
+            refillIntervalUs: 10 * SECOND,
+            burst,
+          });
+        await ask(store, { key, limit: tokens(10, 60), hits: 55 });
+        clock.advance(25 * SECOND);
+        // 35 used. Lowered: they still come back 10 at a time, in 5 s for the first time.
+        for (const hits of [0, 1]) {
+          expect(await ask(store, { key, limit: tokens(1, 20), hits })).toMatchObject({
+            allowed: false,
+            retryAfterUs: 15 * SECOND,
+            resetAfterUs: 35 * SECOND,
+          });
+        }
+        // Raised: 30 at a time from now on, also when a look has said so.
+        expect(await ask(store, { key, limit: tokens(30, 20), hits: 0 })).toMatchObject({
+          allowed: false,
+          retryAfterUs: 5 * SECOND,
+          resetAfterUs: 15 * SECOND,
+        });
+        clock.advance(5 * SECOND);
+        expect(await ask(store, { key, limit: tokens(1, 20), hits: 1 })).toMatchObject({
+          allowed: true,
+          remaining: 14,
+          resetAfterUs: 60 * SECOND,
         });
       });
 

@@ -193,6 +193,50 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    name: "token bucket: 2 every 10 s, burst 5",
+    limit: {
+      algorithm: "token_bucket",
+      requestsPerUnit: 2,
+      periodUs: 10 * SECOND,
+      refillIntervalUs: 10 * SECOND,
+      burst: 5,
+    },
+    rows: [
+      [3_000, 0, "ok", 5, 0, 0],
+      [4_000, 6, "no", 5, 0, NEVER],
+      [4_000, 4, "ok", 1, 20_000, 0], // the intervals begin here
+      [9_000, 2, "no", 1, 15_000, 5_000],
+      [9_000, 1, "ok", 0, 25_000, 0],
+      [9_000, 3, "no", 0, 25_000, 15_000],
+      [13_999.999, 1, "no", 0, 20_000.001, 0.001],
+      [14_000, 2, "ok", 0, 30_000, 0],
+      [30_000, 0, "ok", 2, 14_000, 0], // one interval and 6 s of the next, which are not lost
+      [34_000, 4, "ok", 0, 30_000, 0],
+      [34_000, -1, "ok", 1, 20_000, 0],
+      [34_000, -9, "ok", 5, 0, 0],
+      [40_000, 5, "ok", 0, 30_000, 0], // the bucket was full: the intervals begin anew
+      [69_999.999, 5, "no", 4, 0.001, 0.001],
+      [70_000, 5, "ok", 0, 30_000, 0],
+    ],
+  },
+  {
+    name: "token bucket: at intervals, the clock steps back",
+    limit: {
+      algorithm: "token_bucket",
+      requestsPerUnit: 1,
+      periodUs: SECOND,
+      refillIntervalUs: SECOND,
+      burst: 10,
+    },
+    rows: [
+      [10_000, 9, "ok", 1, 9_000, 0],
+      [9_000, 1, "ok", 0, 11_000, 0], // nothing comes back before 11 s
+      [5_000, 1, "no", 0, 15_000, 6_000], // 5 s is still believed; times count from the clock
+      [4_999.999, 1, "no", 0, 10_000, 1_000], // 1 us more is not: the interval begins now
+      [5_999.999, 1, "ok", 0, 10_000, 0],
+    ],
+  },
+  {
     name: "token bucket: a million a second",
     limit: { algorithm: "token_bucket", requestsPerUnit: 1_000_000, periodUs: SECOND, burst: 10 },
     rows: [

@@ -3,12 +3,14 @@
 import type { AlgorithmName } from "../../src/core/limit-spec.ts";
 import type { CheckMode } from "../../src/core/ports.ts";
 import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
+import { type IntervalModel, intervalOracle } from "./interval.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
 import type { Oracle, OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
 import { type ShaperModel, shaperOracle } from "./shaper.ts";
 
 export type CounterModel = (
   | { readonly kind: "window"; readonly state: WindowModel }
+  | { readonly kind: "interval"; readonly state: IntervalModel }
   | { readonly kind: "level"; readonly state: LevelModel }
   | { readonly kind: "shaper"; readonly state: ShaperModel }
 ) & {
@@ -60,6 +62,8 @@ function freshUs(counter: CounterModel): number {
   switch (counter.kind) {
     case "window":
       return fixedWindowOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "interval":
+      return intervalOracle.freshFromUs(counter.state, counter.writtenUs);
     case "level":
       return levelOracle.freshFromUs(counter.state, counter.writtenUs);
     case "shaper":
@@ -70,7 +74,8 @@ function freshUs(counter: CounterModel): number {
 /** The kind of counter that a limit keeps. */
 function kindOf({ algorithm, limit }: OracleCheck): CounterModel["kind"] {
   if (algorithm === "fixed_window") return "window";
-  return algorithm === "leaky_bucket" && limit.maxDelayUs !== undefined ? "shaper" : "level";
+  if (algorithm === "leaky_bucket" && limit.maxDelayUs !== undefined) return "shaper";
+  return algorithm === "token_bucket" && limit.refillIntervalUs !== undefined ? "interval" : "level";
 }
 
 export function without(world: World, key: string): World {
@@ -136,6 +141,12 @@ function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: Ora
   switch (kind) {
     case "window":
       return steps(fixedWindowOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "interval":
+      return steps(intervalOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
         kind,
         state,
         writtenUs: nowUs,

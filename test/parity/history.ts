@@ -51,19 +51,23 @@ const maxDelayUs = fc.oneof(
   fc.integer({ min: 1, max: 30_000_000 }),
 );
 
-/** Limits with one shape of state, as those of one key are: windows keep their period, levels may change all. */
+/** Limits with one shape of state, as those of one key are: windows and intervals keep their period, others may change all. */
 const counter = fc.oneof(
   periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("fixed_window"), fc.constant(period))),
   limitsOf(fc.constant<AlgorithmName>("gcra"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs, maxDelayUs),
   limitsOf(fc.constant<AlgorithmName>("token_bucket"), periodUs),
+  periodUs.chain((period) =>
+    limitsOf(fc.constant<AlgorithmName>("token_bucket"), fc.constant(period), undefined, fc.constant(period)),
+  ),
 );
 
 function limitsOf(
   algorithm: fc.Arbitrary<AlgorithmName>,
   period: fc.Arbitrary<number>,
   delay: fc.Arbitrary<number | undefined> = fc.constant(undefined),
+  interval: fc.Arbitrary<number | undefined> = fc.constant(undefined),
 ): fc.Arbitrary<{ limits: LimitSketch[] }> {
   const limit = fc
     .record({
@@ -73,6 +77,7 @@ function limitsOf(
       burst: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(600, 1_000_000)),
       countDenied: fc.boolean(),
       maxDelayUs: delay,
+      refillIntervalUs: interval,
     })
     .filter(isUsable);
   const unlike = fc.array(limit, { minLength: 1, maxLength: 3 });

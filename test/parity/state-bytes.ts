@@ -7,12 +7,16 @@ import type { CounterModel } from "../oracle/worlds.ts";
 
 /**
  * Windows: number of the window, count. Levels: us per tick, units per tick, units per hit, tick, used units.
- * Shapers: us per tick, parts per tick, tick, wait in parts.
+ * Shapers: us per tick, parts per tick, tick, wait in parts. Intervals: tokens per interval, its begin, used tokens.
  */
 export function stateBytes(counter: CounterModel): Buffer {
   if (counter.kind === "window") {
     const { startUs, periodUs, charges } = counter.state;
     return doubles([startUs / periodUs, totalCharged(charges)]);
+  }
+  if (counter.kind === "interval") {
+    const { refill, sinceUs, used } = counter.state;
+    return doubles([refill, sinceUs, used]);
   }
   if (counter.kind === "shaper") {
     const { tickUs, tickParts, tick } = counter.state;

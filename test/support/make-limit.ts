@@ -21,6 +21,8 @@ export interface LimitSketch {
   readonly countDenied?: boolean;
   /** Makes a leaky bucket a shaper. */
   readonly maxDelayUs?: number | undefined;
+  /** The period, for a token bucket that refills at intervals. */
+  readonly refillIntervalUs?: number | undefined;
   readonly name?: string;
 }
 

@@ -7,6 +7,7 @@ import { gcra } from "./gcra.ts";
 import { leakyBucket } from "./leaky-bucket.ts";
 import { leakyBucketShaper } from "./leaky-bucket-shaper.ts";
 import { tokenBucket } from "./token-bucket.ts";
+import { tokenBucketInterval } from "./token-bucket-interval.ts";
 
 export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   fixed_window: fixedWindow,
@@ -16,10 +17,11 @@ export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
 };
 
 /** What decides: the algorithms, and the forms of them that keep a state of another kind. */
-export const HANDLERS: readonly Algorithm[] = [...Object.values(ALGORITHMS), leakyBucketShaper];
+export const HANDLERS: readonly Algorithm[] = [...Object.values(ALGORITHMS), leakyBucketShaper, tokenBucketInterval];
 
-function handlerOf({ algorithm, maxDelayUs }: LimitSpec): Algorithm {
+function handlerOf({ algorithm, maxDelayUs, refillIntervalUs }: LimitSpec): Algorithm {
   if (algorithm === "leaky_bucket" && maxDelayUs !== undefined) return leakyBucketShaper;
+  if (algorithm === "token_bucket" && refillIntervalUs !== undefined) return tokenBucketInterval;
   return ALGORITHMS[algorithm];
 }
 

@@ -11,6 +11,7 @@ const FILES = [
   "leaky-bucket.lua",
   "leaky-bucket-shaper.lua",
   "token-bucket.lua",
+  "token-bucket-interval.lua",
   "batch.lua",
 ] as const;
 

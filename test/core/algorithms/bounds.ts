@@ -6,9 +6,12 @@ import { SECOND } from "../../support/make-limit.ts";
 
 /** The most hits that may pass from one time to another, both included. */
 export function mostWithin(limit: Limit, fromUs: number, toUs: number): number {
-  const { requestsPerUnit, periodUs, params, maxDelayUs } = limit;
+  const { requestsPerUnit, periodUs, params, maxDelayUs, refillIntervalUs } = limit;
   if (limit.algorithm === "fixed_window") {
     return requestsPerUnit * (Math.floor(toUs / periodUs) - Math.floor(fromUs / periodUs) + 1);
+  }
+  if (refillIntervalUs !== undefined) {
+    return capacityOf(limit) + requestsPerUnit * (Math.floor((toUs - fromUs) / refillIntervalUs) + 1);
   }
   // A bucket fills, and a queue moves, at whole ticks.
   const [tickUs = 1] = params;

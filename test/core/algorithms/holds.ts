@@ -49,6 +49,8 @@ const LEVEL = { ...WINDOW, agreement: true } as const;
 
 const SHAPER = { ...WINDOW, agreement: "it delays where the others refuse" } as const;
 
+const INTERVAL = { ...WINDOW, agreement: "its tokens come at once, not evenly" } as const;
+
 const COUNTING = { looksAndRefusals: REFUSED_COUNT, splitting: REFUSED_COUNT } as const;
 
 /** `true`, or why not. */
@@ -63,6 +65,8 @@ export const HOLDS: Readonly<Record<Variant, Readonly<Record<Property, true | st
   "leaky_bucket.shaper that counts refused hits": { ...SHAPER, ...COUNTING },
   token_bucket: LEVEL,
   "token_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
+  "token_bucket.interval": INTERVAL,
+  "token_bucket.interval that counts refused hits": { ...INTERVAL, ...COUNTING },
 };
 
 /** The algorithm or form of a variant, and whether it charges refused hits. */

@@ -1,13 +1,10 @@
 // The arithmetic of token bucket, leaky bucket and GCRA: which numbers a limit compiles to, and that they are always exact.
 import { describe, expect, it } from "vitest";
 import { compileLimit, HANDLERS } from "../../../src/core/algorithms/registry.ts";
-import { OracleFollower } from "../../oracle/follower.ts";
 import { grainOf } from "../../oracle/level.ts";
 import { START_US } from "../../support/fake-clock.ts";
-import { DAY, type LimitSketch, limitSpec, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
+import { DAY, type LimitSketch, limitSpec, MINUTE, SECOND } from "../../support/make-limit.ts";
 import { fc, test } from "../../support/property.ts";
-import { Counter } from "./counter.ts";
-import { limits } from "./scenes.ts";
 
 const YEAR = 365 * DAY;
 const LARGEST_BURST = 2 ** 32 - 1;
@@ -80,40 +77,6 @@ describe("parameters", () => {
 describe("exactness", () => {
   it.each(HANDLERS)("a counter that was never touched needs no time to be new: $name", (handler) => {
     expect(handler.ttlUs(handler.init(), [1, 1, 1, 1, 1, 1], START_US)).toBe(0);
-  });
-});
-
-describe("a limit that changes back and forth", () => {
-  const change = fc.record({
-    limit: fc.nat({ max: 2 }),
-    by: fc.oneof(
-      fc.constantFrom(0, 1, 333_334, SECOND, -1, -5 * SECOND, -5 * SECOND - 1),
-      fc.integer({ min: 0, max: 10 * SECOND }),
-      fc.integer({ min: 0, max: DAY }),
-    ),
-    hits: fc.oneof(fc.constantFrom(0, 1, -1, Number.MAX_SAFE_INTEGER), fc.integer({ min: -700, max: 1_000 })),
-  });
-  const cases = fc.tuple(
-    fc.array(limits("token_bucket"), { minLength: 2, maxLength: 3 }),
-    fc.boolean(),
-    fc.array(change, { minLength: 2, maxLength: 25, size: "max" }),
-  );
-
-  test("is answered as the oracle does", [cases], ([sketches, countDenied, changes]) => {
-    const all = sketches.map((sketch) => makeLimit({ ...sketch, countDenied }));
-    const [first] = all;
-    if (first === undefined) return;
-    let counter = new Counter(first);
-    const oracle = new OracleFollower();
-    let nowUs = START_US;
-    for (const { limit: index, by, hits } of changes) {
-      const limit = all[index % all.length] ?? first;
-      nowUs += by;
-      counter = counter.copy(limit);
-      const answer = counter.ask(nowUs, hits);
-      const check = { key: "key", algorithm: limit.algorithm, limit, hits };
-      oracle.follow([check], "each", nowUs, [answer]);
-    }
   });
 });
 

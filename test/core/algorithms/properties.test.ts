@@ -9,7 +9,7 @@ import { fc, test } from "../../support/property.ts";
 import { mostTogether, mostWithin } from "./bounds.ts";
 import { Counter } from "./counter.ts";
 import { HOLDS, PROPERTIES, type Property, type Variant } from "./holds.ts";
-import { largestLimits, limits, type sceneOf, scenes, sketchOf, someHits, someTimeUs } from "./scenes.ts";
+import { largestLimits, limits, sameKey, type sceneOf, scenes, sketchOf, someHits, someTimeUs } from "./scenes.ts";
 
 const VARIANTS = Object.keys(HOLDS) as Variant[];
 const someBackUs = fc.oneof(fc.constantFrom(1, 5 * SECOND, 5 * SECOND + 1), fc.integer({ min: 1, max: 20 * SECOND }));
@@ -309,9 +309,4 @@ function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals:
     atUs += afterUs;
     expect(two.ask(atUs, hits)).toEqual(one.ask(atUs, hits));
   }
-}
-
-/** The sketch as a limit whose counter has the same key: windows of another length have counters of their own. */
-function sameKey(sketch: Parameters<typeof makeLimit>[0], limit: Limit): Parameters<typeof makeLimit>[0] {
-  return limit.algorithm === "fixed_window" ? { ...sketch, periodUs: limit.periodUs } : sketch;
 }

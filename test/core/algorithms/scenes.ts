@@ -49,6 +49,10 @@ export function sketchOf(variant: Variant, { requestsPerUnit, periodUs, burst }:
       const maxDelayUs = Math.ceil(((burst - 1) * periodUs) / requestsPerUnit) + 1;
       return { algorithm: "leaky_bucket", requestsPerUnit, periodUs, maxDelayUs, countDenied };
     }
+    case "token_bucket.interval": {
+      const interval = { periodUs, refillIntervalUs: periodUs };
+      return { algorithm: "token_bucket", requestsPerUnit, ...interval, burst, countDenied };
+    }
     default:
       return { algorithm: handler, requestsPerUnit, periodUs, burst, countDenied };
   }
@@ -102,6 +106,16 @@ function largestOf(sketch: LimitSketch): LimitSketch {
 
 function isAccepted(sketch: LimitSketch): boolean {
   return sketch.burst !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
+}
+
+/** The sketch as a limit whose counter has the same key: where the period says when something comes, it stays. */
+export function sameKey(sketch: LimitSketch, limit: LimitSketch): LimitSketch {
+  const { algorithm, periodUs, refillIntervalUs } = limit;
+  if (algorithm === "fixed_window") return { ...sketch, periodUs };
+  if (refillIntervalUs === undefined) return sketch;
+  // No larger than what would be refilled within 142 years.
+  const burst = Math.min(sketch.burst ?? 1, sketch.requestsPerUnit * Math.floor(2 ** 52 / periodUs));
+  return { ...sketch, periodUs, refillIntervalUs, burst };
 }
 
 /** @param hits what the past consists of; charges alone when absent */
