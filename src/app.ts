@@ -23,12 +23,13 @@ import { type ServiceOptions, SHOULD_RATE_LIMIT, shouldRateLimit } from "./rls/s
 import type { Settings } from "./settings.ts";
 import { MemoryStore } from "./stores/memory/store.ts";
 import type { RedisTarget } from "./stores/redis/connect.ts";
+import { UndecidedLog } from "./undecided-log.ts";
 import type { GrpcServer, ListenAddress, UnaryHandler } from "./wire/door.ts";
 import { addressText, listen } from "./wire/listen.ts";
 import { createNodeHttp2Server } from "./wire/node-http2.ts";
 
-/** What is left of running calls and connections this long after the drain is cut. Milliseconds. */
-const CLOSE_GRACE_MS = 5_000;
+/** Time for the last answers to leave, before connections are cut. Milliseconds. */
+const CLOSE_GRACE_MS = 500;
 const SWEEP_EVERY_MS = 1_000;
 
 export interface App {
@@ -56,13 +57,15 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
     checkMode: settings.spareCompanions ? "spare" : "each",
   });
   const loader = openRules(settings, logger, counts, health, limiter);
+  const undecided = new UndecidedLog(logger);
   const service: ServiceOptions = {
     limiter,
     limits: { maxDescriptors: settings.maxDescriptors, maxEntries: settings.maxEntries },
     response: responseOptions(settings),
     onError: (error) => {
       counts.errors[error instanceof StoreError ? "redis_error" : "service_error"] += 1;
-      logger.debug({ reason: messageOf(error) }, "a call ended without a verdict");
+      if (error instanceof StoreError) undecided.add(error.message);
+      else logger.debug({ reason: messageOf(error) }, "a call was refused");
     },
   };
   const grpc = openGrpc(settings, logger, counts, health, service);
@@ -99,7 +102,9 @@ export async function startApp(settings: Settings, logger: Logger): Promise<App>
       loader.close();
       // Nobody sends calls to a server that is not healthy, so there is nothing to wait for.
       if (wasServing && settings.drain > 0) await sleep(settings.drain);
-      await Promise.all([grpc.drain(CLOSE_GRACE_MS), closeServer(http, CLOSE_GRACE_MS)]);
+      // No decision takes longer than its deadline, so what is left then is idle or stuck.
+      const graceMs = wasServing ? settings.redisDeadline + CLOSE_GRACE_MS : CLOSE_GRACE_MS;
+      await Promise.all([grpc.drain(graceMs), closeServer(http, graceMs)]);
       await store.close();
       await closeServer(debug, 0);
     },
@@ -241,14 +246,15 @@ function redisTarget(settings: Settings): RedisTarget {
     url: settings.redisUrl === "" ? DEFAULT_REDIS_URL : settings.redisUrl,
     auth: settings.redisAuth,
     sentinelAuth: settings.redisSentinelAuth,
-    tls: settings.redisTls
-      ? {
-          caFile: settings.redisTlsCaCert,
-          certFile: settings.redisTlsClientCert,
-          keyFile: settings.redisTlsClientKey,
-          skipHostnameVerification: settings.redisTlsSkipHostname,
-        }
-      : undefined,
+    tls:
+      settings.redisTls || settings.redisUrl.startsWith("rediss://")
+        ? {
+            caFile: settings.redisTlsCaCert,
+            certFile: settings.redisTlsClientCert,
+            keyFile: settings.redisTlsClientKey,
+            skipHostnameVerification: settings.redisTlsSkipHostname,
+          }
+        : undefined,
     connectTimeoutMs: settings.redisTimeout,
     retryMinMs: settings.redisRetryMin,
     retryMaxMs: settings.redisRetryMax,
@@ -257,16 +263,19 @@ function redisTarget(settings: Settings): RedisTarget {
 
 function openRules(settings: Settings, logger: Logger, counts: Counts, health: Health, limiter: Limiter): RuleLoader {
   const parts = [settings.runtimeRoot, settings.runtimeSubdirectory, settings.runtimeAppDirectory];
+  const directory = join(...parts.filter((part) => part !== ""));
   if (settings.healthyWithConfig) health.report("config", false, "no rules are loaded");
   const loader = new RuleLoader({
-    directory: join(...parts.filter((part) => part !== "")),
+    directory,
     compile: { keyPrefix: settings.keyPrefix, mergeDomains: settings.mergeDomainConfig, sha256 },
     intervalMs: settings.reloadInterval,
     onLoaded: (tree, warnings) => {
       limiter.tree = tree;
+      counts.keepOnly(tree);
       counts.loads.success += 1;
       for (const warning of warnings) logger.warn(warning);
       logger.info({ domains: tree.domains.size, rules: tree.rules.length }, "rules are in force");
+      if (tree.domains.size === 0) logger.warn({ directory }, "no domain has rules, so every request passes");
       if (settings.healthyWithConfig) health.report("config", tree.domains.size > 0, "no domain has rules");
     },
     onFailed: (problems, warnings) => {

@@ -4,7 +4,7 @@
 // Files are watched by looking at them at an interval. That notices every kind of change (an edit, a rename, a swapped
 // link such as a ConfigMap's `..data`, a network file system), and waits until a file that is being written is whole.
 import { createHash } from "node:crypto";
-import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { extname, join, relative } from "node:path";
 import type { RuleTree } from "./core/rule-tree.ts";
 import { type CompileOptions, compileRules } from "./rules/compile.ts";
@@ -46,7 +46,7 @@ export class RuleLoader {
       return;
     }
     const outcome = compileRules(files, compile);
-    const warnings = outcome.warnings.map(formatProblem);
+    const warnings = [...ignoredPaths(directory).map(ignored), ...outcome.warnings.map(formatProblem)];
     if ("problems" in outcome) this.#options.onFailed(outcome.problems.map(formatProblem), warnings);
     else this.#options.onLoaded(outcome.tree, warnings);
   }
@@ -115,19 +115,36 @@ export function readRuleFiles(directory: string): RuleFile[] {
 /** Dotfiles and other endings are no rules. Links to files are followed, links to folders are not. */
 function listRuleFiles(directory: string): { path: string; stats: Stats }[] {
   const found: { path: string; stats: Stats }[] = [];
-  const walk = (folder: string, entries: readonly Dirent[]): void => {
-    for (const entry of entries) {
-      if (entry.name.startsWith(".")) continue;
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) walk(path, readdirSync(path, { withFileTypes: true }));
-      else if (RULE_FILE_ENDINGS.includes(extname(entry.name))) {
-        const stats = statSync(path);
-        if (stats.isFile()) found.push({ path, stats });
-      }
-    }
-  };
-  walk(directory, readdirSync(directory, { withFileTypes: true }));
+  walk(directory, (path) => {
+    if (!RULE_FILE_ENDINGS.includes(extname(path))) return;
+    const stats = statSync(path);
+    if (stats.isFile()) found.push({ path, stats });
+  });
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** What lies among the rules and is not read, dotfiles aside, by name. */
+function ignoredPaths(directory: string): string[] {
+  const found: string[] = [];
+  walk(directory, (path) => {
+    const isRules = RULE_FILE_ENDINGS.includes(extname(path)) && statSync(path).isFile();
+    if (!isRules) found.push(relative(directory, path).replaceAll("\\", "/"));
+  });
+  return found.sort();
+}
+
+function ignored(name: string): string {
+  return `${name} is not read: rules are files that end in ${RULE_FILE_ENDINGS.join(", ")}`;
+}
+
+/** Calls `visit` for all that is no folder, below a directory and its folders, dotfiles and dot folders aside. */
+function walk(directory: string, visit: (path: string) => void): void {
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    if (entry.name.startsWith(".")) continue;
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) walk(path, visit);
+    else visit(path);
+  }
 }
 
 function reason(error: unknown): string {

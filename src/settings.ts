@@ -61,12 +61,22 @@ function header(name: string, fallback: string, help: string): Setting<string> {
   return { name, fallback, type: "header", help, parse };
 }
 
-/** Milliseconds, rounded up. */
-function duration(name: string, fallback: string, help: string): Setting<number> {
+/** The longest time that a timer can wait, 24 days. Milliseconds. */
+const MAX_DURATION_MS = 2 ** 31 - 1;
+
+/**
+ * Milliseconds, rounded up.
+ *
+ * @param minMs 0 where no time at all means something, else 1
+ */
+function duration(name: string, fallback: string, minMs: 0 | 1, help: string): Setting<number> {
   const parse = (value: string): number => {
     const us = parseDuration(value);
     if (typeof us !== "number") throw new Error(`must be a duration: ${us.problem}`);
-    return Math.ceil(us / 1_000);
+    const ms = Math.ceil(us / 1_000);
+    if (ms < minMs) throw new Error("must be longer than 0");
+    if (ms > MAX_DURATION_MS) throw new Error("must be 24 days at the most");
+    return ms;
   };
   return { name, fallback, type: "duration", help, parse };
 }
@@ -80,7 +90,8 @@ function choice<Choice extends string>(
 ): Setting<Choice> {
   const words = Object.keys(choices).filter((word) => word !== "");
   const parse = (value: string): Choice => {
-    const found = choices[value.toLowerCase()];
+    const word = value.toLowerCase();
+    const found = Object.hasOwn(choices, word) ? choices[word] : undefined;
     if (found === undefined) throw new Error(`must be one of ${words.join(", ")}`);
     return found;
   };
@@ -128,7 +139,12 @@ const DEFINITIONS = {
   runtimeRoot: text("RUNTIME_ROOT", "/srv/runtime_data/current", "Rules are read from ROOT/SUBDIRECTORY/APPDIRECTORY"),
   runtimeSubdirectory: text("RUNTIME_SUBDIRECTORY", "", "See RUNTIME_ROOT"),
   runtimeAppDirectory: text("RUNTIME_APPDIRECTORY", "config", "See RUNTIME_ROOT"),
-  reloadInterval: duration("WEIR_RELOAD_INTERVAL", "1s", "How often rule files are looked at for changes; 0 for never"),
+  reloadInterval: duration(
+    "WEIR_RELOAD_INTERVAL",
+    "1s",
+    0,
+    "How often rule files are looked at for changes; 0 for never",
+  ),
   mergeDomainConfig: flag("MERGE_DOMAIN_CONFIG", false, "Files may add top-level rules to a domain of another file"),
   configType: only(
     choice("CONFIG_TYPE", "FILE", { file: "file", grpc_xds_sotw: "xds" }, "Where rules come from"),
@@ -175,12 +191,13 @@ const DEFINITIONS = {
   redisTlsClientCert: text("REDIS_TLS_CLIENT_CERT", "", "PEM file with the client certificate"),
   redisTlsClientKey: text("REDIS_TLS_CLIENT_KEY", "", "PEM file with its key"),
   redisTlsSkipHostname: flag("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", false, "Accept a certificate of another name"),
-  redisTimeout: duration("REDIS_TIMEOUT", "10s", "Bounds connecting to Redis"),
-  redisRetryMin: duration("REDIS_STARTUP_INITIAL_INTERVAL", "1s", "First wait between attempts to connect"),
-  redisRetryMax: duration("REDIS_STARTUP_MAX_INTERVAL", "30s", "Longest wait between attempts to connect"),
+  redisTimeout: duration("REDIS_TIMEOUT", "10s", 1, "Bounds connecting to Redis"),
+  redisRetryMin: duration("REDIS_STARTUP_INITIAL_INTERVAL", "1s", 1, "First wait between attempts to connect"),
+  redisRetryMax: duration("REDIS_STARTUP_MAX_INTERVAL", "30s", 1, "Longest wait between attempts to connect"),
   redisDeadline: duration(
     "WEIR_REDIS_DEADLINE",
     "1s",
+    1,
     "Bounds a decision; a call's grpc-timeout less 2 ms cuts it further",
   ),
   redisHealthActive: flag(
@@ -199,9 +216,9 @@ const DEFINITIONS = {
 
   maxMessageBytes: integer("WEIR_MAX_MESSAGE_BYTES", 4 * 1024 * 1024, 1024, 1024 ** 3, "Largest request, bytes"),
   maxHeaderListBytes: integer("WEIR_MAX_HEADER_LIST_BYTES", 16 * 1024, 1024, 1024 ** 2, "Largest header list, bytes"),
-  maxDescriptors: integer("WEIR_MAX_DESCRIPTORS", 1_000, 1, 100_000, "Most descriptors of a request"),
+  maxDescriptors: integer("WEIR_MAX_DESCRIPTORS", 1_000, 1, 5_000, "Most descriptors of a request"),
   maxEntries: integer("WEIR_MAX_ENTRIES", 64, 1, 10_000, "Most entries of a descriptor"),
-  drain: duration("WEIR_DRAIN", "5s", "How long to serve on after SIGTERM, for balancers to notice; 0 allowed"),
+  drain: duration("WEIR_DRAIN", "5s", 0, "How long to serve on after SIGTERM, for balancers to notice; 0 allowed"),
 } as const;
 
 export type Settings = {
@@ -239,6 +256,29 @@ const NOT_YET: readonly string[] = [
   "USE_STATSD",
 ];
 
+/** The same for whole families of names. */
+const NOT_YET_FAMILIES: readonly string[] = [
+  "CONFIG_GRPC_XDS_",
+  "DOG_STATSD_",
+  "GRPC_CLIENT_TLS_",
+  "GRPC_SERVER_TLS_",
+  "MEMCACHE_",
+  "PROMETHEUS_",
+  "REDIS_PERSECOND_",
+  "STATSD_",
+  "TRACING_",
+  "USE_DOG_STATSD_",
+  "XDS_CLIENT_",
+];
+
+/** What Kubernetes sets for a service, which is no setting. */
+const ANY_SERVICE_LINK = /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)$/;
+
+function isNotYet(name: string, value: string): boolean {
+  if (UNSET.includes(value) || ANY_SERVICE_LINK.test(name) || /^(tcp|udp):\/\//.test(value)) return false;
+  return NOT_YET.includes(name) || NOT_YET_FAMILIES.some((family) => name.startsWith(family));
+}
+
 /** A value as good as unset does not deserve a warning. */
 const UNSET: readonly string[] = ["", "0", ...FALSE];
 
@@ -258,9 +298,10 @@ export function readSettings(
   }
   problems.push(...unknownNames(environment), ...contradictions(environment));
   if (problems.length > 0) return { problems };
-  const warnings = NOT_YET.filter((name) => !UNSET.includes(environment[name] ?? "")).map(
-    (name) => `${name} has no effect yet`,
-  );
+  const warnings = Object.entries(environment)
+    .filter(([name, value]) => isNotYet(name, value ?? ""))
+    .map(([name]) => `${name} has no effect yet`)
+    .sort();
   // Every key of DEFINITIONS was set above, each by its own parse.
   return { settings: Object.freeze(values) as Settings, warnings };
 }

@@ -33,7 +33,7 @@ function open(intervalMs: number): RuleLoader {
     directory,
     intervalMs,
     compile: { keyPrefix: "", mergeDomains: false, sha256 },
-    onLoaded: (tree) => happened(`loaded ${[...tree.domains.keys()].join(" ")}`),
+    onLoaded: (tree, warnings) => happened([`loaded ${[...tree.domains.keys()].join(" ")}`, ...warnings].join("; ")),
     onFailed: (problems) => happened(`failed ${problems.join(" ")}`),
   });
   return loader;
@@ -87,7 +87,8 @@ describe("a change", () => {
     writeFileSync(join(directory, "new.yaml"), "domain: c\n");
     expect(await next()).toBe("loaded b c");
     renameSync(join(directory, "new.yaml"), join(directory, "new.txt"));
-    expect(await next()).toBe("loaded b");
+    expect(await next()).toBe("loaded b; new.txt is not read: rules are files that end in .yaml, .yml, .json");
+    rmSync(join(directory, "new.txt"));
     rmSync(join(directory, "a.yaml"));
     expect(await next()).toBe("loaded ");
   });

@@ -80,6 +80,17 @@ describe("settings", () => {
     ).toEqual([]);
   });
 
+  it("take durations that a timer can wait for", () => {
+    expect(problems({ REDIS_TIMEOUT: "0" })).toEqual(['REDIS_TIMEOUT="0": must be longer than 0']);
+    expect(problems({ WEIR_RELOAD_INTERVAL: "1000h" })).toEqual([
+      'WEIR_RELOAD_INTERVAL="1000h": must be 24 days at the most',
+    ]);
+  });
+
+  it("know no words but their own", () => {
+    expect(problems({ LOG_LEVEL: "constructor" })[0]).toContain("must be one of");
+  });
+
   it("stop the start where ignoring a value would be wrong", () => {
     expect(problems({ GRPC_SERVER_USE_TLS: "true" })[0]).toContain("TLS is not here yet");
     expect(problems({ REDIS_TYPE: "ring", REDIS_URL: "a:1" })[0]).toContain("must be one of single, sentinel, cluster");

@@ -13,6 +13,10 @@ export function check(directory: string, mergeDomains: boolean): 0 | 1 {
     process.stderr.write(`${directory}: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   }
+  if (files.length === 0) {
+    process.stderr.write(`${directory} has no rule files: they end in .yaml, .yml or .json\n`);
+    return 1;
+  }
   const outcome = compileRules(files, {
     keyPrefix: "",
     mergeDomains,

@@ -31,7 +31,7 @@ function startLines(settings: Settings, app: App): string {
   const inMemory = storeKind(settings) === "memory";
   const { http, grpc, debug } = app.addresses;
   const lines = [
-    `weir: version ${VERSION}, counters ${inMemory ? "in this process's memory (set REDIS_URL to share them)" : "in Redis"}`,
+    `weir: version ${VERSION}, counters ${inMemory ? "in this process's memory (Redis would share them)" : "in Redis"}`,
     `weir: http listening on ${http}`,
     `weir: grpc listening on ${grpc}`,
     `weir: debug listening on ${debug}`,

@@ -11,6 +11,7 @@ export interface JsonObject {
 
 /** One limit of a descriptor, or that it has none (`unlimited`). */
 export interface Rule {
+  readonly domain: ByteString;
   /** The domain and its levels: `edge.tenant_acme.path`. */
   readonly path: string;
   /**

@@ -2,7 +2,7 @@
 
 import type { ByteString } from "../core/descriptor.ts";
 import type { Observer } from "../core/ports.ts";
-import type { Rule } from "../core/rule-tree.ts";
+import type { Rule, RuleTree } from "../core/rule-tree.ts";
 import { toText } from "../core/text.ts";
 import type { DescriptorStatus } from "../core/verdict.ts";
 
@@ -27,7 +27,7 @@ export type ErrorKind = "redis_error" | "service_error";
 const OVERRIDE_LEVELS: readonly string[] = ["(override)"];
 
 export class Counts implements Observer {
-  /** By domain and levels. Bounded by the rules that were ever loaded: requests cannot add to it. */
+  /** By domain and levels. Bounded by the rules in force: requests cannot add to it. */
   readonly rules = new Map<string, RuleCounts>();
   readonly errors: Record<ErrorKind, number> = { redis_error: 0, service_error: 0 };
   readonly loads = { success: 0, error: 0 };
@@ -49,6 +49,13 @@ export class Counts implements Observer {
     if (status.refused && !status.overLimit) counts.shadowMode += hits;
   }
 
+  /** Drops what was counted for rules that are no longer in force, so that reloads do not add up. */
+  keepOnly(tree: RuleTree): void {
+    const kept = new Set([...tree.domains.keys()].map((domain) => seriesId(domain, OVERRIDE_LEVELS)));
+    for (const { domain, levels } of tree.rules) kept.add(seriesId(domain, levels));
+    for (const id of this.rules.keys()) if (!kept.has(id)) this.rules.delete(id);
+  }
+
   domainNotFound(): void {
     this.domainsNotFound += 1;
   }
@@ -67,7 +74,7 @@ export class Counts implements Observer {
   }
 
   #series(domain: ByteString, levels: readonly string[]): RuleCounts {
-    const id = JSON.stringify([domain, ...levels]);
+    const id = seriesId(domain, levels);
     let counts = this.rules.get(id);
     if (counts === undefined) {
       const [key1 = "", ...deeper] = levels;
@@ -84,4 +91,8 @@ export class Counts implements Observer {
     }
     return counts;
   }
+}
+
+function seriesId(domain: ByteString, levels: readonly string[]): string {
+  return JSON.stringify([domain, ...levels]);
 }

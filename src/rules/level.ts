@@ -180,6 +180,7 @@ function compileRule(
     hashTag: domain.hashTag,
   });
   const rule: Rule = Object.freeze({
+    domain: domain.name,
     path: [domain.text, ...here.levels].join("."),
     levels: Object.freeze(here.levels),
     position: `${formatPlace(place)}:${place.column}`,

@@ -16,12 +16,6 @@ export interface Problem extends Place {
   readonly message: string;
 }
 
-/** Where a rule begins and what it is called in messages. */
-export interface Located {
-  readonly place: Place;
-  readonly path: string;
-}
-
 /** Collects while files are read and compiled. */
 export interface Findings {
   readonly problems: Problem[];

@@ -24,7 +24,11 @@ const SESSION_MEGABYTES = 64;
  */
 const UNBOUNDED_RATE = 0xffff_ffff;
 
-const SERVER_OPTIONS: ServerOptions & { streamResetBurst: number; streamResetRate: number } = {
+const SERVER_OPTIONS: ServerOptions & {
+  streamResetBurst: number;
+  streamResetRate: number;
+  maxSessionRejectedStreams: number;
+} = {
   settings: {
     enablePush: false,
     maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
@@ -35,6 +39,8 @@ const SERVER_OPTIONS: ServerOptions & { streamResetBurst: number; streamResetRat
   maxSessionMemory: SESSION_MEGABYTES,
   streamResetBurst: UNBOUNDED_RATE,
   streamResetRate: UNBOUNDED_RATE,
+  // Streams that a client has reset before they could be refused count here, too.
+  maxSessionRejectedStreams: UNBOUNDED_RATE,
 };
 
 /** GOAWAY with the largest possible stream id: no new calls please, though those on their way will be answered. */

@@ -22,6 +22,15 @@ const descriptor = (...keys: string[]) => ({
 });
 
 describe("the page for Prometheus", () => {
+  it("drops the series of rules that are gone", () => {
+    const counts = new Counts();
+    const { limiter } = limiterOf(RULES, { observer: counts });
+    limiter.decide({ domain: "d", descriptors: [descriptor("a"), descriptor("a", "b", "c")], hitsAddend: 0 }, 0);
+    expect(counts.rules.size).toBe(2);
+    counts.keepOnly(rulesOf("domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 9 } }]"));
+    expect([...counts.rules.values()].map(({ key1, key2 }) => [key1, key2])).toEqual([["a", ""]]);
+  });
+
   it("shows what was decided, by rule, and goes on counting after a reload", async () => {
     const counts = new Counts();
     const { limiter } = limiterOf(RULES, { observer: counts });

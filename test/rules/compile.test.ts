@@ -48,6 +48,7 @@ descriptors:
 `);
     const rule = find(tree, "edge", ["tenant", "acme"], ["path", "/"]);
     expect(rule).toEqual({
+      domain: "edge",
       path: "edge.tenant_acme.path",
       levels: ["tenant_acme", "path"],
       position: "sub/r.yaml:7:9",

@@ -1,7 +1,7 @@
 // One connection to one Redis server: checks the server, loads the script, tries again until it is closed.
 import type { Redis } from "ioredis";
 import type { Script } from "./scripts.ts";
-import { checkServer } from "./server-check.ts";
+import { checkServer, type ServerReport } from "./server-check.ts";
 
 export type ConnectionState =
   | { readonly kind: "connecting"; readonly reason: string }
@@ -154,7 +154,7 @@ export class RedisConnection {
 
   async #prepare(): Promise<void> {
     try {
-      const report = checkServer(await this.#client.info());
+      const report = await this.#report();
       if (report.refused !== undefined) throw new Error(report.refused);
       if (report.warning !== undefined) this.#events.onWarning(report.warning);
       await this.#client.script("LOAD", this.#script.text);
@@ -163,6 +163,17 @@ export class RedisConnection {
       this.#set({ kind: "ready", server: report.server });
     } catch (error) {
       this.#giveUp(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** What INFO says of the server. A user who may not ask for it can still count. */
+  async #report(): Promise<ServerReport> {
+    try {
+      return checkServer(await this.#client.info());
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith("NOPERM")) throw error;
+      const warning = "the Redis user may not run INFO, so the server's version and eviction policy were not checked";
+      return { server: "Redis of unknown version", refused: undefined, warning };
     }
   }
 
