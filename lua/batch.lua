@@ -7,7 +7,7 @@
 --          from 3 on the role of each check: 0 refuses, -1 does not, above 0 is a quota descriptor's number;
 --          then per check: algorithm, hits, the algorithm's numbers
 -- returns  per check: status (0, -1 the key holds something else, -2 the write was refused),
---          allowed (0 or 1), remaining, retry_after_us (-1 for never), reset_after_us
+--          allowed (0 or 1), remaining, retry_after_us (-1 for never), reset_after_us, delay_us
 
 local now_us = tonumber(ARGV[1])
 if now_us == nil then
@@ -24,8 +24,10 @@ end
 
 -- Answers a check in `replies` and returns the position of the next one in ARGV.
 local function answer(key_at, at, hits)
-  local base = (key_at - 1) * 5
-  replies[base + 1], replies[base + 2], replies[base + 3], replies[base + 4], replies[base + 5] = judge(key_at, at, hits)
+  local base = (key_at - 1) * 6
+  local status, allowed, remaining, retry_after_us, reset_after_us, delay_us = judge(key_at, at, hits)
+  replies[base + 1], replies[base + 2], replies[base + 3] = status, allowed, remaining
+  replies[base + 4], replies[base + 5], replies[base + 6] = retry_after_us, reset_after_us, delay_us or 0
   return at + 2 + algorithms[ARGV[at]].params
 end
 

@@ -3,7 +3,7 @@
 -- An algorithm file registers itself as
 --   algorithms.<name> = { params = <how many numbers it reads>, step = function(key, now_us, hits, at) ... end }
 -- where `at` is the position in ARGV of its first number. `step` does the same as its twin in src/core/algorithms/ and
--- returns five integers: status, allowed, remaining, retry_after_us, reset_after_us.
+-- returns five integers: status, allowed, remaining, retry_after_us, reset_after_us; and delay_us if it shapes traffic.
 -- Numbers here are the same doubles as in the twin. They go to Redis as they are: joining or printing them keeps 14 digits.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min

@@ -1,6 +1,6 @@
 // The one place that builds counter keys.
 //
-// <prefix>weir1:<algorithm>[.<variant>]:<period us>:{<domain>|<entries of the tag>}|<further entries>
+// <prefix>weir1:<shape of the state>:<period us>:{<domain>|<entries of the tag>}|<further entries>
 //
 // Redis Cluster hashes only what stands between the first `{` and the next `}` (the hash tag), so all counters of one
 // tag share a slot. Two keys are equal exactly when their shape, period, domain and entries are: separators, braces

@@ -9,8 +9,13 @@ export interface Decision {
   retryAfterUs: number;
   /** Microseconds until the counter is as good as new. */
   resetAfterUs: number;
+  /**
+   * Microseconds that what passes should wait before it goes on; a look tells what one hit would be told. weir never
+   * waits itself. 0 unless the algorithm shapes traffic: the others need not fill it.
+   */
+  delayUs: number;
 }
 
 export function newDecision(): Decision {
-  return { allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0 };
+  return { allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0, delayUs: 0 };
 }

@@ -21,7 +21,7 @@ export const MAX_EXACT = Number.MAX_SAFE_INTEGER;
 /** Largest number of a uint32 field of an answer. */
 export const MAX_UINT32 = 0xffff_ffff;
 
-export type AlgorithmName = "fixed_window" | "gcra" | "token_bucket";
+export type AlgorithmName = "fixed_window" | "gcra" | "leaky_bucket" | "token_bucket";
 
 /** What a rule or an override says, before an algorithm compiles it. */
 export interface LimitSpec {
@@ -30,8 +30,10 @@ export interface LimitSpec {
   readonly requestsPerUnit: number;
   /** Microseconds, at least 1. */
   readonly periodUs: number;
-  /** Hits that may come at once, at least 1; `requestsPerUnit` when the rule does not say. Unused by windows. */
+  /** Hits that may come at once, at least 1; `requestsPerUnit` when the rule does not say. Unused by windows and shapers. */
   readonly burst: number;
+  /** Microseconds, at least 1: a `leaky_bucket` delays hits up to so long before it refuses. Without it none waits. */
+  readonly maxDelayUs?: number | undefined;
   /** Whether a refused hit is charged all the same. */
   readonly countDenied: boolean;
   /** Shown in answers; may be empty. */

@@ -164,7 +164,7 @@ export class Limiter {
     if ("problem" in limit) throw new RequestError(`the limit of a descriptor cannot be used: ${limit.problem}`);
     const key = counterKey(
       {
-        head: keyHead(keyPrefix, limit.algorithm, limit.periodUs, domain.name, sha256),
+        head: keyHead(keyPrefix, limit.shape, limit.periodUs, domain.name, sha256),
         tagEntries: overrideTagEntries(domain, descriptor.entries),
         sharedValues: undefined,
         hashTag: domain.hashTag,
@@ -185,8 +185,16 @@ export class Limiter {
 
   #statusOf(request: LimitRequest, { rule, limit, decision, hits }: Found): DescriptorStatus {
     const refused = decision?.allowed === false;
-    const overLimit = refused && rule?.shadowMode !== true;
-    const status = { refused, overLimit, rule, limit, decision, quotaMode: rule?.quotaMode === true };
+    const inShadow = rule?.shadowMode === true;
+    const status = {
+      refused,
+      overLimit: refused && !inShadow,
+      rule,
+      limit,
+      decision,
+      delayUs: inShadow || this.#options.shadowMode ? 0 : (decision?.delayUs ?? 0),
+      quotaMode: rule?.quotaMode === true,
+    };
     if (limit !== undefined) this.#options.observer.decided(request.domain, status, hits);
     return status;
   }

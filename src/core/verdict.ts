@@ -14,17 +14,21 @@ export interface DescriptorStatus {
   /** `undefined` when nothing limits the descriptor. */
   readonly limit: Limit | undefined;
   readonly decision: Decision | undefined;
+  /** Microseconds that what passes should wait: the longest delay of its limits. 0 for refusals and in shadow mode. */
+  readonly delayUs: number;
   readonly quotaMode: boolean;
 }
 
 /**
  * Which of a descriptor's limits speaks for it: of the refused ones the one with the longest wait, else the one with the
- * lowest remaining; the first on a tie.
+ * lowest remaining; the first on a tie. Who passes waits for the slowest of them.
  *
  * @param statuses at least one
  */
 export function tellingStatus(statuses: readonly DescriptorStatus[]): DescriptorStatus {
-  return statuses.reduce((best, next) => (tellsMore(next, best) ? next : best));
+  const telling = statuses.reduce((best, next) => (tellsMore(next, best) ? next : best));
+  const delayUs = telling.overLimit ? 0 : Math.max(...statuses.map((status) => status.delayUs));
+  return delayUs === telling.delayUs ? telling : { ...telling, delayUs };
 }
 
 function tellsMore(next: DescriptorStatus, best: DescriptorStatus): boolean {

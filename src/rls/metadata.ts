@@ -1,4 +1,5 @@
-// The dynamic metadata of an answer: what was asked, and the `metadata` of the rules that let it pass.
+// The dynamic metadata of an answer: what was asked, how long each descriptor should wait, and the `metadata` of the
+// rules that let it pass.
 // Unlike at envoyproxy/ratelimit, merging never changes a rule's own metadata, and rules with `detailed_metric` or
 // `value_to_metric` keep theirs.
 
@@ -14,14 +15,17 @@ export function dynamicMetadata(request: LimitRequest, verdict: Verdict): JsonOb
   }
   const metadata: { [key: string]: Json } = {
     domain: toText(request.domain),
-    descriptors: request.descriptors.map(describe),
+    descriptors: request.descriptors.map((descriptor, index) =>
+      describe(descriptor, verdict.overLimit ? 0 : (verdict.statuses[index]?.delayUs ?? 0)),
+    ),
   };
   if (request.hitsAddend !== 0) metadata["hitsAddend"] = request.hitsAddend;
   if (Object.keys(merged).length > 0) metadata["metadata"] = merged;
   return metadata;
 }
 
-function describe(descriptor: Descriptor): JsonObject {
+/** `delay_ms`, where the request passes and should wait: whole milliseconds, rounded up so that nobody goes too early. */
+function describe(descriptor: Descriptor, delayUs: number): JsonObject {
   const { entries, limit, hitsAddend } = descriptor;
   return {
     entries: entries.map(({ key, value }) => `${toText(key)}=${toText(value)}`),
@@ -29,6 +33,7 @@ function describe(descriptor: Descriptor): JsonObject {
       ? {}
       : { limit: `requests_per_unit:${limit.requestsPerUnit} unit:${limit.unit?.toUpperCase() ?? "UNKNOWN"}` }),
     ...(hitsAddend === undefined ? {} : { hitsAddend }),
+    ...(delayUs === 0 ? {} : { delay_ms: Math.ceil(delayUs / 1_000) }),
   };
 }
 

@@ -171,10 +171,10 @@ function compileRule(
   const { limit, unlimited, name, replaces } = compileRateLimit(rateLimit, domain.atomic, domain.findings);
   const { place, fields } = descriptor;
   // An unlimited rule keeps no counter; its plan only has to be well-formed.
-  const { algorithm, periodUs } = limit ?? { algorithm: "fixed_window", periodUs: US_PER_SECOND };
+  const { shape, periodUs } = limit ?? { shape: "fixed_window", periodUs: US_PER_SECOND };
   const shares = here.sharedValues.some((value) => value !== undefined);
   const keyPlan: KeyPlan = Object.freeze({
-    head: keyHead(domain.keyPrefix, algorithm, periodUs, domain.name, domain.sha256),
+    head: keyHead(domain.keyPrefix, shape, periodUs, domain.name, domain.sha256),
     tagEntries: here.tagEntries ?? here.sharedValues.length,
     sharedValues: shares ? Object.freeze(here.sharedValues) : undefined,
     hashTag: domain.hashTag,

@@ -4,7 +4,7 @@ import { MAX_PERIOD_US } from "../core/algorithms/algorithm.ts";
 import { compileLimit } from "../core/algorithms/registry.ts";
 import { parseDuration } from "../core/duration.ts";
 import type { Limit } from "../core/limit.ts";
-import { UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit-spec.ts";
+import { type AlgorithmName, UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit-spec.ts";
 import { nearestWord } from "./nearest-word.ts";
 import { type Findings, problemAt, shown } from "./problem.ts";
 import type { Checked, Given } from "./schema.ts";
@@ -22,7 +22,7 @@ type RateLimitMap = Checked<"rate_limit">;
 const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
 
 /** Words that say how to count, and so do nothing in an unlimited rule. */
-const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "count_denied"] as const;
+const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "max_delay", "count_denied"] as const;
 
 /** @param atomic whether the domain charges requests to all of their limits or none, so refused hits to none */
 export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings: Findings): RateLimit {
@@ -65,7 +65,8 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
   const algorithm = fields.algorithm?.value ?? "fixed_window";
   const windows = algorithm === "fixed_window";
   if (windows && fields.burst !== undefined) {
-    const message = "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra or token_bucket";
+    const message =
+      "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket";
     report(findings, given, fields.burst, message);
     return undefined;
   }
@@ -73,18 +74,45 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
     report(findings, given, fields.count_denied, "an `atomic` domain charges no refused hits: remove one of the two");
     return undefined;
   }
-  if (periodUs === undefined || !given.complete) return undefined;
+  const maxDelayUs = maxDelayOf(given, algorithm, findings);
+  if (periodUs === undefined || maxDelayUs === "refused" || !given.complete) return undefined;
   const requestsPerUnit = fields.requests_per_unit?.value ?? 0;
   const limit = compileLimit({
     algorithm,
     requestsPerUnit,
     periodUs,
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
+    ...(maxDelayUs === undefined ? {} : { maxDelayUs }),
     countDenied: fields.count_denied?.value ?? (windows && !atomic),
     name,
   });
   if (!("problem" in limit)) return limit;
   findings.problems.push(problemAt(given.place, given.path, limit.problem));
+  return undefined;
+}
+
+/** Microseconds; `undefined` when the rule names none. What is wrong is reported. */
+function maxDelayOf(given: RateLimitMap, algorithm: AlgorithmName, findings: Findings): number | undefined | "refused" {
+  const { max_delay: maxDelay, burst } = given.fields;
+  if (maxDelay === undefined) return undefined;
+  if (algorithm !== "leaky_bucket") {
+    const message = `\`max_delay\` belongs to leaky_bucket: remove it, or set \`algorithm\` to leaky_bucket`;
+    report(findings, given, maxDelay, message);
+    return "refused";
+  }
+  if (burst !== undefined) {
+    report(findings, given, burst, "with `max_delay` there is no `burst`: the delay says how many hits may wait");
+    return "refused";
+  }
+  return durationOf(given, maxDelay, "delay", findings) ?? "refused";
+}
+
+/** Microseconds, at least 1; `undefined` when the text says none, which is reported. */
+function durationOf(given: RateLimitMap, field: Given<string>, what: string, findings: Findings): number | undefined {
+  const parsed = parseDuration(field.value);
+  if (typeof parsed === "number" && parsed > 0) return parsed;
+  const reason = typeof parsed === "number" ? "it must be longer than 0" : parsed.problem;
+  report(findings, given, field, `\`${shown(field.value)}\` is no ${what}: ${reason}`);
   return undefined;
 }
 
@@ -101,15 +129,8 @@ function periodOf(given: RateLimitMap, findings: Findings): number | undefined {
   }
   let periodUs: number;
   if (period !== undefined) {
-    const parsed = parseDuration(period.value);
-    if (typeof parsed !== "number") {
-      report(findings, given, period, `\`${shown(period.value)}\` is no period: ${parsed.problem}`);
-      return undefined;
-    }
-    if (parsed === 0) {
-      report(findings, given, period, `\`${shown(period.value)}\` is no period: it must be longer than 0`);
-      return undefined;
-    }
+    const parsed = durationOf(given, period, "period", findings);
+    if (parsed === undefined) return undefined;
     periodUs = parsed;
   } else if (unit !== undefined) {
     const known = unitOf(unit.value);

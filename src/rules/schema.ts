@@ -117,7 +117,12 @@ export const SHAPES = {
       kind: "integer",
       min: 1,
       max: MAX_UINT32,
-      help: "Hits that may come at once (gcra, token_bucket); requests_per_unit unless set.",
+      help: "Hits that may come at once (gcra, leaky_bucket, token_bucket); requests_per_unit unless set.",
+    },
+    max_delay: {
+      kind: "text",
+      pattern: DURATION_PATTERN,
+      help: "Makes a leaky_bucket delay hits before it refuses them: none waits longer than this (200ms, 1s).",
     },
     count_denied: {
       kind: "flag",

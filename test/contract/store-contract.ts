@@ -1,6 +1,7 @@
 // What every store must do, whatever it is made of. Each store runs the whole suite; tests of what only one of them
 // does stand in files of their own.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { HandlerName } from "../../src/core/algorithms/algorithm.ts";
 import { type Decision, newDecision } from "../../src/core/decision.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
@@ -20,6 +21,22 @@ export interface StoreUnderTest {
 
 /** Opens a store that uses `clock` and is asked for keys that begin with `prefix`. */
 export type OpenStore = (clock: FakeClock, prefix: string) => Promise<StoreUnderTest>;
+
+/** Of each algorithm and form, a limit that lets so many hits come at once. */
+const LIMITS: Readonly<Record<HandlerName, (hits: number) => Limit>> = {
+  fixed_window: (hits) => makeLimit({ algorithm: "fixed_window", requestsPerUnit: hits, periodUs: HOUR }),
+  gcra: (hits) => makeLimit({ algorithm: "gcra", requestsPerUnit: hits, periodUs: HOUR }),
+  leaky_bucket: (hits) => makeLimit({ algorithm: "leaky_bucket", requestsPerUnit: hits, periodUs: HOUR }),
+  // One a second, and all may wait but the first.
+  "leaky_bucket.shaper": (hits) =>
+    makeLimit({
+      algorithm: "leaky_bucket",
+      requestsPerUnit: hits,
+      periodUs: hits * SECOND,
+      maxDelayUs: (hits - 1) * SECOND,
+    }),
+  token_bucket: (hits) => makeLimit({ algorithm: "token_bucket", requestsPerUnit: hits, periodUs: HOUR }),
+};
 
 export function storeContract(name: string, open: OpenStore): void {
   describe(`${name} keeps the store contract`, () => {
@@ -50,11 +67,8 @@ export function storeContract(name: string, open: OpenStore): void {
       return (await opened.counters()) - before;
     };
 
-    for (const algorithm of ["fixed_window", "gcra", "token_bucket"] as const) {
-      describe(algorithm, () => {
-        const of = (requestsPerUnit: number, burst = requestsPerUnit): Limit =>
-          makeLimit({ algorithm, requestsPerUnit, periodUs: HOUR, burst });
-
+    for (const [name, of] of Object.entries(LIMITS)) {
+      describe(name, () => {
         it("never lets a burst pass the limit", async () => {
           fresh();
           const limit = of(5);
@@ -107,9 +121,10 @@ export function storeContract(name: string, open: OpenStore): void {
           fresh();
           const limit = of(10);
           for (const hits of [1, 2, 3]) await ask(store, { key, limit, hits });
-          const whole = await ask(store, { key: other, limit, hits: 6 });
-          const split = await ask(store, { key, limit, hits: 0 });
-          expect(split).toEqual(whole);
+          await ask(store, { key: other, limit, hits: 6 });
+          const whole = await ask(store, { key: other, limit, hits: 0 });
+          expect(await ask(store, { key, limit, hits: 0 })).toEqual(whole);
+          expect(whole).toMatchObject({ allowed: true, remaining: 4 });
         });
 
         it("answers the checks of a request in order: the second on one key sees the first", async () => {
@@ -135,7 +150,7 @@ export function storeContract(name: string, open: OpenStore): void {
           for (const hits of [2 ** 32, 2 ** 32 + 1, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
             expect(await ask(store, { key, limit, hits })).toMatchObject({
               allowed: false,
-              remaining: algorithm === "fixed_window" ? 0 : 10,
+              remaining: limit.algorithm === "fixed_window" ? 0 : 10,
               retryAfterUs: -1,
             });
           }
@@ -313,6 +328,7 @@ export function storeContract(name: string, open: OpenStore): void {
           remaining: 0,
           retryAfterUs: 11 * SECOND,
           resetAfterUs: 30 * SECOND,
+          delayUs: 0,
         });
         clock.advance(15 * SECOND);
         expect(await ask(store, { key, limit: bucket(6, 60), hits: 0 })).toMatchObject({ remaining: 45 });
@@ -325,7 +341,13 @@ export function storeContract(name: string, open: OpenStore): void {
         clock.advance(10 * SECOND);
         const lowered = bucket(6, 10);
         // 30 are used, and 21 must go before one fits.
-        const refused = { allowed: false, remaining: 0, retryAfterUs: 21 * SECOND, resetAfterUs: 30 * SECOND };
+        const refused = {
+          allowed: false,
+          remaining: 0,
+          retryAfterUs: 21 * SECOND,
+          resetAfterUs: 30 * SECOND,
+          delayUs: 0,
+        };
         expect(await ask(store, { key, limit: lowered, hits: 0 })).toEqual(refused);
         expect(await ask(store, { key, limit: lowered, hits: 1 })).toEqual(refused);
         clock.advance(21 * SECOND);
@@ -334,6 +356,27 @@ export function storeContract(name: string, open: OpenStore): void {
           remaining: 0,
           retryAfterUs: 0,
           resetAfterUs: 100 * SECOND,
+          delayUs: 0,
+        });
+      });
+
+      it("leaves those who wait in their places, whether it was raised or lowered", async () => {
+        fresh();
+        clock.set(START_US);
+        const shaper = (requestsPerUnit: number): Limit =>
+          makeLimit({ algorithm: "leaky_bucket", requestsPerUnit, periodUs: MINUTE, maxDelayUs: 10 * SECOND });
+        await ask(store, { key, limit: shaper(60), hits: 5 });
+        clock.advance(SECOND);
+        // The last of them leaves in 3 s, so the next one in 4 s at the earliest.
+        for (const limit of [shaper(60), shaper(600), shaper(6)]) {
+          expect(await ask(store, { key, limit, hits: 0 })).toMatchObject({ allowed: true, delayUs: 4 * SECOND });
+        }
+        expect(await ask(store, { key, limit: shaper(600), hits: 1 })).toMatchObject({ delayUs: 4 * SECOND });
+        expect(await ask(store, { key, limit: shaper(6), hits: 1 })).toMatchObject({ delayUs: 4_100_000 });
+        expect(await ask(store, { key, limit: shaper(600), hits: 1 })).toMatchObject({
+          allowed: false,
+          retryAfterUs: 4_100_000,
+          resetAfterUs: 14_100_000,
         });
       });
 

@@ -7,8 +7,9 @@ import { DAY, type LimitSketch, MINUTE, MS, makeLimit, SECOND } from "../support
 import { randomPrefix } from "../support/redis-store.ts";
 import { ask, type OpenStore, type StoreUnderTest } from "./store-contract.ts";
 
-/** [at ms, hits, allowed, remaining, reset ms, retry ms] */
-type Row = readonly [number, number, "ok" | "no", number, number, number];
+/** [at ms, hits, allowed, remaining, reset ms, retry ms, delay ms where there is one] */
+type Row = Undelayed | readonly [...Undelayed, number];
+type Undelayed = readonly [number, number, "ok" | "no", number, number, number];
 
 interface Table {
   readonly name: string;
@@ -113,6 +114,72 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    name: "leaky bucket: holds 2, leaks 4 a second",
+    limit: { algorithm: "leaky_bucket", requestsPerUnit: 4, periodUs: SECOND, burst: 2 },
+    rows: [
+      [0, 3, "no", 2, 0, NEVER],
+      [0, 2, "ok", 0, 500, 0],
+      [100, 1, "no", 0, 400, 150], // 1.6 are in it
+      [250, 1, "ok", 0, 500, 0],
+      [300, -1, "ok", 1, 200, 0],
+      [300, 1, "ok", 0, 450, 0],
+      [750, 0, "ok", 2, 0, 0],
+    ],
+  },
+  {
+    name: "shaper: 5 a second, none waits longer than 400 ms",
+    limit: { algorithm: "leaky_bucket", requestsPerUnit: 5, periodUs: SECOND, maxDelayUs: 400 * MS },
+    rows: [
+      // at ms  hits  |     left  reset   retry  delay
+      [0, 4, "no", 3, 0, NEVER], // one leaves at once and two wait: a fourth never can
+      [0, 1, "ok", 2, 200, 0],
+      [0, 1, "ok", 1, 400, 0, 200],
+      [0, 0, "ok", 1, 400, 0, 400], // a look is told what one hit would be
+      [0, 2, "no", 1, 400, 200], // the second of them would wait for 600 ms
+      [0, 1, "ok", 0, 600, 0, 400],
+      [0, 0, "no", 0, 600, 200],
+      [199.999, 1, "no", 0, 400.001, 0.001],
+      [200, 1, "ok", 0, 600, 0, 400],
+      [450, 1, "ok", 0, 550, 0, 350],
+      [450, -2, "ok", 2, 150, 0],
+      [450, 2, "ok", 0, 550, 0, 150], // told of the first; the last leaves 200 ms later
+      [1_000, 0, "ok", 3, 0, 0],
+    ],
+  },
+  {
+    name: "shaper: 3 a second: a third of a second is no whole number of microseconds",
+    limit: { algorithm: "leaky_bucket", requestsPerUnit: 3, periodUs: SECOND, maxDelayUs: SECOND },
+    rows: [
+      [0, 1, "ok", 3, 333.334, 0],
+      [0, 1, "ok", 2, 666.667, 0, 333.334],
+      [0, 1, "ok", 1, 1_000, 0, 666.667],
+      [0, 1, "ok", 0, 1_333.334, 0, 1_000],
+      [0, 1, "no", 0, 1_333.334, 333.334],
+    ],
+  },
+  {
+    name: "shaper: the clock steps back",
+    limit: { algorithm: "leaky_bucket", requestsPerUnit: 1, periodUs: SECOND, maxDelayUs: 2 * SECOND },
+    rows: [
+      [10_000, 1, "ok", 2, 1_000, 0],
+      [10_000, 1, "ok", 1, 2_000, 0, 1_000],
+      [9_000, 1, "ok", 0, 4_000, 0, 2_000], // nobody moves up before 10 s, and nobody waits longer than 2 s
+      [5_000, 1, "no", 0, 8_000, 6_000], // 5 s is still believed; times count from the clock
+      [4_999.999, 1, "no", 0, 3_000, 1_000], // 1 us more is not: they move up from now on
+      [5_999.999, 1, "ok", 0, 3_000, 0, 2_000],
+    ],
+  },
+  {
+    name: "shaper: refused hits are counted when the rule says so",
+    limit: { algorithm: "leaky_bucket", requestsPerUnit: 1, periodUs: SECOND, maxDelayUs: SECOND, countDenied: true },
+    rows: [
+      [0, 2, "ok", 0, 2_000, 0],
+      [0, 1, "no", 0, 3_000, 2_000],
+      [0, 3, "no", 0, 6_000, NEVER],
+      [5_000, 1, "ok", 0, 2_000, 0, 1_000],
+    ],
+  },
+  {
     name: "token bucket: 3 a second, burst 2: a third of a second is no whole number of microseconds",
     limit: { algorithm: "token_bucket", requestsPerUnit: 3, periodUs: SECOND, burst: 2 },
     rows: [
@@ -190,14 +257,15 @@ async function answers(
   for (const [atMs, hits] of rows) {
     clock.set(START_US + Math.round(atMs * MS));
     const decision = await ask(store, { key, limit, hits });
-    found.push([
+    const row: Undelayed = [
       atMs,
       hits,
       decision.allowed ? "ok" : "no",
       decision.remaining,
       decision.resetAfterUs / MS,
       decision.retryAfterUs === -1 ? NEVER : decision.retryAfterUs / MS,
-    ]);
+    ];
+    found.push(decision.delayUs === 0 ? row : [...row, decision.delayUs / MS]);
   }
   return found;
 }

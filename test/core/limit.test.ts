@@ -48,11 +48,13 @@ describe("a compiled limit", () => {
     expect(Object.isFrozen(limit)).toBe(true);
     expect(Object.isFrozen(limit.params)).toBe(true);
     expect(limit.handler.name).toBe("gcra");
+    expect(limit.shape).toBe("gcra");
   });
 
   it.each([
     ["fixed_window", false],
     ["gcra", true],
+    ["leaky_bucket", true],
     ["token_bucket", true],
   ] as const)("of %s with nothing per unit is never passed: %s", (algorithm, never) => {
     const limit = compileLimit(limitSpec({ algorithm, requestsPerUnit: 0, periodUs: MINUTE }));

@@ -389,7 +389,7 @@ describe("a limit sent with a descriptor", () => {
 
 describe("decisions", () => {
   it("start as passed, so that a store must say otherwise", () => {
-    expect(newDecision()).toEqual({ allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0 });
+    expect(newDecision()).toEqual({ allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0, delayUs: 0 });
   });
 });
 

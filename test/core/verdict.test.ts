@@ -32,6 +32,7 @@ function status(
     decision: undefined,
     overLimit: over.overLimit,
     refused: over.refused ?? over.overLimit,
+    delayUs: 0,
     quotaMode: over.quotaMode ?? false,
   };
 }

@@ -1,7 +1,7 @@
 // lua/ keeps its rules, and there is one file for each algorithm.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ALGORITHMS } from "../../src/core/algorithms/registry.ts";
+import { HANDLERS } from "../../src/core/algorithms/registry.ts";
 import { readScript } from "../../src/stores/redis/scripts.ts";
 import { limitSpec, MINUTE } from "../support/make-limit.ts";
 import { LUA_RULES } from "./lua-rules.ts";
@@ -17,7 +17,7 @@ const files = [
   ...luaFiles("lua/").map((name) => `lua/${name}`),
   ...luaFiles("lua/lib/").map((name) => `lua/lib/${name}`),
 ];
-const fileOf = (algorithm: string): string => `${algorithm.replaceAll("_", "-")}.lua`;
+const fileOf = (handler: string): string => `${handler.replaceAll(/[_.]/g, "-")}.lua`;
 
 /** For each rule, a script that breaks it on its first line. */
 const BREAKERS: Readonly<Record<string, readonly string[]>> = {
@@ -88,7 +88,7 @@ describe("files", () => {
   });
 
   it("are one for each algorithm, none without, and each is part of the script", () => {
-    const algorithms = Object.keys(ALGORITHMS).map(fileOf);
+    const algorithms = HANDLERS.map(({ name }) => fileOf(name));
     expect(
       luaFiles("lua/")
         .filter((name) => !FRAME.includes(name))
@@ -97,24 +97,29 @@ describe("files", () => {
     for (const file of files) expect(readScript().text).toContain(read(file));
   });
 
-  it.each(Object.entries(ALGORITHMS))(
-    "%s registers itself and reads as many numbers as its twin makes",
-    (name, algorithm) => {
-      const registered = [
-        ...read(`lua/${fileOf(name)}`).matchAll(/^algorithms\.(\w+) = \{ params = (\d+), step = \w+ \}$/gm),
-      ];
-      const compiled = algorithm.compile(
-        limitSpec({ algorithm: algorithm.name, requestsPerUnit: 5, periodUs: MINUTE, burst: 7, countDenied: true }),
-      );
-      if ("problem" in compiled) throw new Error(compiled.problem);
-      expect(registered.map(([, registeredName, params]) => [registeredName, Number(params)])).toEqual([
-        [name, compiled.params.length],
-      ]);
-      expect(algorithm.name).toBe(name);
-    },
-  );
+  it.each(HANDLERS)("$name registers itself and reads as many numbers as its twin makes", ({ name, compile }) => {
+    const registered = [
+      ...read(`lua/${fileOf(name)}`).matchAll(
+        /^algorithms(?:\.(\w+)|\['([\w.]+)'\]) = \{ params = (\d+), step = \w+ \}$/gm,
+      ),
+    ];
+    const compiled = compile(
+      limitSpec({
+        algorithm: "gcra",
+        requestsPerUnit: 5,
+        periodUs: MINUTE,
+        burst: 7,
+        countDenied: true,
+        maxDelayUs: 1,
+      }),
+    );
+    if ("problem" in compiled) throw new Error(compiled.problem);
+    expect(registered.map(([, word, quoted, params]) => [word ?? quoted, Number(params)])).toEqual([
+      [name, compiled.params.length],
+    ]);
+  });
 
-  it.each(Object.keys(ALGORITHMS))("%s has a twin with the same base name", (name) => {
+  it.each(HANDLERS)("$name has a twin with the same base name", ({ name }) => {
     expect(read(`src/core/algorithms/${fileOf(name).replace(".lua", ".ts")}`)).toContain(`name: "${name}"`);
   });
 });

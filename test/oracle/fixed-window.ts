@@ -45,6 +45,7 @@ function ask(state: WindowModel | undefined, limit: OracleLimit, nowUs: bigint, 
       remaining: Number(free > 0n ? free : 0n),
       retryAfterUs: Number(retryAfterUs),
       resetAfterUs: Number(endUs - nowUs),
+      delayUs: 0,
     },
     state: charged || moved ? next : state,
   };

@@ -1,4 +1,4 @@
-// Oracle for token bucket and GCRA: a bucket whose used part is an exact fraction of a hit and drains evenly.
+// Oracle for token bucket, leaky bucket (the meter) and GCRA: a bucket whose used part is an exact fraction of a hit and drains evenly.
 // Time passes in ticks, the finest of 1 us, 10 us, .. 1 s with which every number of the algorithm stays exact.
 import {
   ceilOf,
@@ -198,6 +198,7 @@ function answerOf(state: LevelModel, allowed: boolean, { limit, nowUs, hits }: Q
     remaining: Number(free > 0n ? free : 0n),
     retryAfterUs: Number(retryAfterUs),
     resetAfterUs: Number(earliest(nowUs, (atUs) => usedAt(state, atUs).num === 0n) - nowUs),
+    delayUs: 0,
   };
 }
 

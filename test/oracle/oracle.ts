@@ -7,6 +7,7 @@ export interface OracleLimit {
   readonly periodUs: number;
   readonly burst: number;
   readonly countDenied: boolean;
+  readonly maxDelayUs?: number | undefined;
 }
 
 export interface OracleAnswer {
@@ -14,6 +15,7 @@ export interface OracleAnswer {
   readonly remaining: number;
   readonly retryAfterUs: number;
   readonly resetAfterUs: number;
+  readonly delayUs: number;
 }
 
 export interface OracleStep<State> {

@@ -4,11 +4,13 @@ import type { AlgorithmName } from "../../src/core/limit-spec.ts";
 import type { CheckMode } from "../../src/core/ports.ts";
 import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
-import type { OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
+import type { Oracle, OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
+import { type ShaperModel, shaperOracle } from "./shaper.ts";
 
 export type CounterModel = (
   | { readonly kind: "window"; readonly state: WindowModel }
   | { readonly kind: "level"; readonly state: LevelModel }
+  | { readonly kind: "shaper"; readonly state: ShaperModel }
 ) & {
   /** When it was last written, microseconds since 1970. */
   readonly writtenUs: number;
@@ -51,11 +53,24 @@ export function rightAnswers(
 
 /** Microseconds since 1970 from which on the counter is as good as new, as far as was known when it was written. */
 export function freshFromUs(counter: CounterModel): number {
-  const freshUs =
-    counter.kind === "window"
-      ? fixedWindowOracle.freshFromUs(counter.state, counter.writtenUs)
-      : levelOracle.freshFromUs(counter.state, counter.writtenUs);
-  return Math.max(counter.writtenUs, freshUs);
+  return Math.max(counter.writtenUs, freshUs(counter));
+}
+
+function freshUs(counter: CounterModel): number {
+  switch (counter.kind) {
+    case "window":
+      return fixedWindowOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "level":
+      return levelOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "shaper":
+      return shaperOracle.freshFromUs(counter.state, counter.writtenUs);
+  }
+}
+
+/** The kind of counter that a limit keeps. */
+function kindOf({ algorithm, limit }: OracleCheck): CounterModel["kind"] {
+  if (algorithm === "fixed_window") return "window";
+  return algorithm === "leaky_bucket" && limit.maxDelayUs !== undefined ? "shaper" : "level";
 }
 
 export function without(world: World, key: string): World {
@@ -107,17 +122,37 @@ function sparedHits(world: World, checks: readonly OracleCheck[], refusedAlready
 }
 
 function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: OracleAnswer; world: World }[] {
-  const counter = world.get(check.key);
-  if (check.algorithm === "fixed_window") {
-    if (counter?.kind === "level") throw new Error("the key of a window holds a level");
-    return fixedWindowOracle
-      .ask(counter?.state, check.limit, nowUs, check.hits)
-      .map((step) => kept(world, check.key, step, (state) => ({ kind: "window", state, writtenUs: nowUs })));
+  const { key, limit, hits } = check;
+  const counter = world.get(key);
+  const kind = kindOf(check);
+  if (counter !== undefined && counter.kind !== kind) throw new Error(`the key of a ${kind} holds a ${counter.kind}`);
+  function steps<State>(
+    oracle: Oracle<State>,
+    state: State | undefined,
+    counterOf: (state: State) => CounterModel,
+  ): { answer: OracleAnswer; world: World }[] {
+    return oracle.ask(state, limit, nowUs, hits).map((step) => kept(world, key, step, counterOf));
   }
-  if (counter?.kind === "window") throw new Error("the key of a level holds a window");
-  return levelOracle
-    .ask(counter?.state, check.limit, nowUs, check.hits)
-    .map((step) => kept(world, check.key, step, (state) => ({ kind: "level", state, writtenUs: nowUs })));
+  switch (kind) {
+    case "window":
+      return steps(fixedWindowOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "level":
+      return steps(levelOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "shaper":
+      return steps(shaperOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+  }
 }
 
 function kept<State>(
@@ -136,7 +171,8 @@ function sameAnswer(a: OracleAnswer, b: OracleAnswer | undefined): boolean {
     a.allowed === b.allowed &&
     a.remaining === b.remaining &&
     a.retryAfterUs === b.retryAfterUs &&
-    a.resetAfterUs === b.resetAfterUs
+    a.resetAfterUs === b.resetAfterUs &&
+    a.delayUs === b.delayUs
   );
 }
 

@@ -46,16 +46,24 @@ const requestsPerUnit = fc.oneof(
   { arbitrary: fc.integer({ min: 0, max: 100 }), weight: 1 },
 );
 
+const maxDelayUs = fc.oneof(
+  fc.constantFrom(1, 200_000, 1_000_000, 600_000_000),
+  fc.integer({ min: 1, max: 30_000_000 }),
+);
+
 /** Limits with one shape of state, as those of one key are: windows keep their period, levels may change all. */
 const counter = fc.oneof(
   periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("fixed_window"), fc.constant(period))),
   limitsOf(fc.constant<AlgorithmName>("gcra"), periodUs),
+  limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs),
+  limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs, maxDelayUs),
   limitsOf(fc.constant<AlgorithmName>("token_bucket"), periodUs),
 );
 
 function limitsOf(
   algorithm: fc.Arbitrary<AlgorithmName>,
   period: fc.Arbitrary<number>,
+  delay: fc.Arbitrary<number | undefined> = fc.constant(undefined),
 ): fc.Arbitrary<{ limits: LimitSketch[] }> {
   const limit = fc
     .record({
@@ -64,14 +72,18 @@ function limitsOf(
       periodUs: period,
       burst: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(600, 1_000_000)),
       countDenied: fc.boolean(),
+      maxDelayUs: delay,
     })
     .filter(isUsable);
   const unlike = fc.array(limit, { minLength: 1, maxLength: 3 });
   // The same rate with another burst, and so perhaps with another tick.
-  const sameRate = limit.map((sketch) =>
-    [sketch, { ...sketch, burst: 3 }, { ...sketch, burst: 1_000_000 }].filter(isUsable),
-  );
+  const sameRate = limit.map((sketch) => [sketch, resized(sketch, 3), resized(sketch, 1_000_000)].filter(isUsable));
   return fc.record({ limits: fc.oneof({ arbitrary: unlike, weight: 3 }, { arbitrary: sameRate, weight: 1 }) });
+}
+
+/** The limit with another burst, or another delay. */
+function resized(sketch: LimitSketch, size: number): LimitSketch {
+  return { ...sketch, burst: size, ...(sketch.maxDelayUs === undefined ? {} : { maxDelayUs: size }) };
 }
 
 /** Whether the algorithm accepts the limit and keeps a counter for it. */

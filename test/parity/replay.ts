@@ -4,6 +4,7 @@ import { expect } from "vitest";
 import { type Decision, newDecision } from "../../src/core/decision.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { Check, CheckMode, Store } from "../../src/core/ports.ts";
+import { capacityOf } from "../oracle/capacity.ts";
 import { OracleFollower } from "../oracle/follower.ts";
 import { EMPTY_WORLD, freshFromUs, type OracleCheck, type World } from "../oracle/worlds.ts";
 import { type FakeClock, START_US } from "../support/fake-clock.ts";
@@ -196,7 +197,7 @@ function promisedUs({ to, plus }: Extract<Move, { to: unknown }>, last: Decision
 
 function hitsOf(hits: number | RelativeHits, limit: Limit, last: Decision | undefined): number {
   if (typeof hits === "number") return hits;
-  const capacity = limit.algorithm === "fixed_window" ? limit.requestsPerUnit : limit.burst;
+  const capacity = capacityOf(limit);
   return (hits.of === "capacity" ? capacity : (last?.remaining ?? capacity)) + hits.plus;
 }
 
@@ -205,13 +206,14 @@ function sameDecision(a: Decision, b: Decision | undefined): boolean {
     a.allowed === b?.allowed &&
     a.remaining === b.remaining &&
     a.retryAfterUs === b.retryAfterUs &&
-    a.resetAfterUs === b.resetAfterUs
+    a.resetAfterUs === b.resetAfterUs &&
+    a.delayUs === b.delayUs
   );
 }
 
 function describe(nowUs: number, mode: CheckMode, checks: readonly Check[]): string {
   const parts = checks.map(
-    ({ key, limit, hits }) => `${hits} of ${key} (${limit.algorithm} ${limit.params.join(" ")})`,
+    ({ key, limit, hits }) => `${hits} of ${key} (${limit.handler.name} ${limit.params.join(" ")})`,
   );
   return `at ${nowUs}, ${mode}: ${parts.join(", ")}`;
 }

@@ -168,6 +168,40 @@ descriptors:
     });
   });
 
+  it("tells in the metadata how long a descriptor should wait, in whole milliseconds, where the request passes", () => {
+    const yaml = `
+domain: d
+descriptors:
+  - { key: slow, rate_limit: { algorithm: leaky_bucket, unit: second, requests_per_unit: 3, max_delay: 1s } }
+  - { key: watched, shadow_mode: true, rate_limit: { algorithm: leaky_bucket, unit: hour, requests_per_unit: 3, max_delay: 1h } }
+  - key: both
+    rate_limits:
+      - { algorithm: gcra, unit: hour, requests_per_unit: 9 }
+      - { algorithm: leaky_bucket, unit: second, requests_per_unit: 100, max_delay: 1s }
+      - { algorithm: leaky_bucket, unit: minute, requests_per_unit: 600, max_delay: 10s }
+  - { key: never, rate_limit: { algorithm: gcra, unit: hour, requests_per_unit: 0 } }
+`;
+    const { limiter } = limiterOf(yaml);
+    const ask = (...keys: string[]): unknown => {
+      const request = { domain: "d", descriptors: keys.map((key) => descriptor(key)), hitsAddend: 0 };
+      const bytes = encodeResponse(request, limiter.decide(request, 0) as Verdict, { ...PLAIN, dynamicMetadata: true });
+      return fromBinary(RateLimitResponseSchema, bytes).dynamicMetadata?.["descriptors"];
+    };
+    const [slow, watched, both, never] = ["slow", "watched", "both", "never"].map((key) => ({ entries: [`${key}=x`] }));
+    expect(ask("slow", "watched", "both")).toEqual([slow, watched, both]);
+    expect(ask("slow", "watched", "both")).toEqual([
+      { ...slow, delay_ms: 334 },
+      watched,
+      // What it tells of is the lowest remaining, of the first; what it waits for is the slowest, the third.
+      { ...both, delay_ms: 100 },
+    ]);
+    // Refused as a whole, so nothing is to be waited for.
+    expect(ask("both", "never")).toEqual([both, never]);
+    expect(ask("slow")).toEqual([{ ...slow, delay_ms: 667 }]);
+    expect(ask("slow")).toEqual([{ ...slow, delay_ms: 1000 }]);
+    expect(ask("slow")).toEqual([slow]);
+  });
+
   test(
     "is readable whatever stands in a request, a name or metadata",
     [fc.uint8Array({ maxLength: 300 }), fc.string({ unit: "binary", maxLength: 300 }), fc.jsonValue()],

@@ -37,7 +37,8 @@ function namesIn(room: string): string[] {
 function summary(rule: Rule): string[] {
   const { limit, keyPlan, metadata } = rule;
   const flags = [rule.unlimited && "unlimited", rule.shadowMode && "shadow", rule.quotaMode && "quota"];
-  const counts = limit && `${limit.requestsPerUnit} per ${limit.periodUs} us, burst ${limit.burst}`;
+  const size = limit?.maxDelayUs === undefined ? `burst ${limit?.burst}` : `delay ${limit.maxDelayUs} us`;
+  const counts = limit && `${limit.requestsPerUnit} per ${limit.periodUs} us, ${size}`;
   const denied = limit?.countDenied === true && "counts denied";
   const said = [counts, denied, ...flags, rule.name && `name ${rule.name}`].filter((part) => typeof part === "string");
   const shared = keyPlan.sharedValues?.map((value) => value ?? "-").join(" ");

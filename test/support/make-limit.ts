@@ -19,6 +19,8 @@ export interface LimitSketch {
   readonly burst?: number;
   /** `true` for fixed windows and `false` for others when absent. */
   readonly countDenied?: boolean;
+  /** Makes a leaky bucket a shaper. */
+  readonly maxDelayUs?: number | undefined;
   readonly name?: string;
 }
 

@@ -12,8 +12,13 @@ export type Params = readonly number[];
 /** The numbers of a limit, or why this algorithm cannot enforce it exactly. */
 export type Compiled = { readonly params: Params } | { readonly problem: string };
 
+/** What lua/ registers: the algorithms of rules, and forms of them that keep a state of another kind. */
+export type HandlerName = AlgorithmName | "leaky_bucket.shaper";
+
 export interface Algorithm<State extends AlgorithmState = AlgorithmState> {
-  readonly name: AlgorithmName;
+  readonly name: HandlerName;
+  /** The shape of the state, as counter keys name it; the algorithm's name where absent. Other shapes start anew. */
+  shape?(spec: LimitSpec): string;
   compile(spec: LimitSpec): Compiled;
   /** The state of a counter that was never touched. */
   init(): State;

@@ -1,4 +1,4 @@
-// The exact arithmetic behind every algorithm with a steady rate (token bucket, GCRA).
+// The exact arithmetic behind every algorithm with a steady rate (token bucket, leaky bucket, GCRA).
 //
 // The state is a level that hits raise and time drains. To stay exact for every rate it is held in units chosen so that
 // everything is an integer: with N hits per W ticks and g = gcd(N, W), one hit weighs w = W/g units and n = N/g units
@@ -33,15 +33,28 @@ export function compileLevel(spec: LimitSpec): Compiled {
   if (hits === 0) return { params: [1, 1, 1, 1, countDenied] }; // never consulted, see Limit.never
   if ((burst / hits) * periodUs > MAX_PERIOD_US)
     return { problem: "an empty bucket would need over 142 years to fill" };
+  const grain = finestGrain(hits, periodUs, ({ n, w }) => 2 * burst * w + n <= MAX_EXACT);
+  if (grain !== undefined) return { params: [grain.q, grain.n, grain.w, burst, countDenied] };
+  return { problem: `a burst of ${burst} at ${hits} per ${periodUs} us cannot be counted exactly; lower the burst` };
+}
+
+/** How a steady rate is measured: microseconds per tick, units per tick, units per hit. */
+export interface Grain {
+  readonly q: number;
+  readonly n: number;
+  readonly w: number;
+}
+
+/** The grain with the finest tick that divides the period and `fits`. */
+export function finestGrain(hits: number, periodUs: number, fits: (grain: Grain) => boolean): Grain | undefined {
   for (const q of TICKS_US) {
     if (periodUs % q !== 0) continue;
     const ticks = periodUs / q;
     const g = gcd(hits, ticks);
-    const n = hits / g;
-    const w = ticks / g;
-    if (2 * burst * w + n <= MAX_EXACT) return { params: [q, n, w, burst, countDenied] };
+    const grain = { q, n: hits / g, w: ticks / g };
+    if (fits(grain)) return grain;
   }
-  return { problem: `a burst of ${burst} at ${hits} per ${periodUs} us cannot be counted exactly; lower the burst` };
+  return undefined;
 }
 
 function gcd(a: number, b: number): number {
@@ -139,7 +152,7 @@ function carryTick(level: number, stampUs: number, nowUs: number, q: number): nu
 }
 
 /** The largest level that drains within the longest period: beyond, its times would not be exact. */
-function maxLevel(q: number, n: number): number {
+export function maxLevel(q: number, n: number): number {
   return Math.min(MAX_EXACT - n, n * Math.floor(MAX_PERIOD_US / q));
 }
 

@@ -4,22 +4,34 @@ import { type AlgorithmName, type LimitSpec, largestUnit } from "../limit-spec.t
 import type { Algorithm } from "./algorithm.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import { gcra } from "./gcra.ts";
+import { leakyBucket } from "./leaky-bucket.ts";
+import { leakyBucketShaper } from "./leaky-bucket-shaper.ts";
 import { tokenBucket } from "./token-bucket.ts";
 
 export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   fixed_window: fixedWindow,
   gcra,
+  leaky_bucket: leakyBucket,
   token_bucket: tokenBucket,
 };
 
+/** What decides: the algorithms, and the forms of them that keep a state of another kind. */
+export const HANDLERS: readonly Algorithm[] = [...Object.values(ALGORITHMS), leakyBucketShaper];
+
+function handlerOf({ algorithm, maxDelayUs }: LimitSpec): Algorithm {
+  if (algorithm === "leaky_bucket" && maxDelayUs !== undefined) return leakyBucketShaper;
+  return ALGORITHMS[algorithm];
+}
+
 /** Compiles a limit, or says why it cannot be enforced exactly. */
 export function compileLimit(spec: LimitSpec): Limit | { readonly problem: string } {
-  const handler = ALGORITHMS[spec.algorithm];
+  const handler = handlerOf(spec);
   const compiled = handler.compile(spec);
   if ("problem" in compiled) return compiled;
   return Object.freeze({
     ...spec,
     handler,
+    shape: handler.shape?.(spec) ?? handler.name,
     params: Object.freeze(compiled.params),
     never: spec.requestsPerUnit === 0 && spec.algorithm !== "fixed_window",
     ...largestUnit(spec.periodUs),

@@ -8,6 +8,8 @@ const FILES = [
   "lib/level.lua",
   "fixed-window.lua",
   "gcra.lua",
+  "leaky-bucket.lua",
+  "leaky-bucket-shaper.lua",
   "token-bucket.lua",
   "batch.lua",
 ] as const;

@@ -8,7 +8,7 @@ import { isScriptMissing, type RedisConnection } from "./connection.ts";
 /** Checks of one script call at the most; a request with more goes alone. */
 const MAX_CHECKS_PER_CALL = 128;
 /** Integers per check in the script's reply, see lua/batch.lua. */
-const REPLY_FIELDS = 5;
+const REPLY_FIELDS = 6;
 
 /** Modes as lua/batch.lua knows them. */
 const MODES: Readonly<Record<CheckMode, number>> = {
@@ -113,7 +113,7 @@ export class RedisStore implements Store {
       if (MODES[request.mode] >= MODES.atomic) for (const { role } of request.checks) args.push(role ?? 0);
       for (const { key, limit, hits } of request.checks) {
         keys.push(key);
-        args.push(limit.algorithm, hits, ...limit.params);
+        args.push(limit.handler.name, hits, ...limit.params);
       }
     }
     if (batch.length === 0) return;
@@ -186,14 +186,17 @@ function readDecisions(request: Pending, reply: readonly unknown[], start: numbe
   let at = start;
   for (const [index, check] of request.checks.entries()) {
     const decision = request.decisions[index];
-    const [status, allowed, remaining, retryAfterUs, resetAfterUs] = reply.slice(at, at + REPLY_FIELDS).map(Number);
+    const [status, allowed, remaining, retryAfterUs, resetAfterUs, delayUs] = reply
+      .slice(at, at + REPLY_FIELDS)
+      .map(Number);
     at += REPLY_FIELDS;
-    if (decision === undefined || resetAfterUs === undefined) return unreadable();
+    if (decision === undefined || delayUs === undefined) return unreadable();
     if (status !== 0) return refusedCheck(check, status);
     decision.allowed = allowed === 1;
     decision.remaining = remaining ?? 0;
     decision.retryAfterUs = retryAfterUs ?? 0;
-    decision.resetAfterUs = resetAfterUs;
+    decision.resetAfterUs = resetAfterUs ?? 0;
+    decision.delayUs = delayUs;
   }
   return undefined;
 }

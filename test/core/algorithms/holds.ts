@@ -1,10 +1,10 @@
 // Which property holds for which algorithm. The property tests read this table: an algorithm without a row, or a row
 // without an entry, does not compile.
-import type { AlgorithmName } from "../../../src/core/limit-spec.ts";
+import type { HandlerName } from "../../../src/core/algorithms/algorithm.ts";
 
 export const PROPERTIES = {
   bound: "no interval admits more than the algorithm promises",
-  agreement: "token bucket and GCRA agree on every trace",
+  agreement: "token bucket, leaky bucket and GCRA agree on every trace",
   tightRetry: "a refused request passes exactly when it was told to come back, and not a microsecond earlier",
   remaining: "what remains passes, and one more does not",
   looksAndRefusals: "looking and being refused leave the state as it was",
@@ -21,8 +21,8 @@ export const PROPERTIES = {
 
 export type Property = keyof typeof PROPERTIES;
 
-/** An algorithm, and whether refused hits are charged. */
-export type Variant = AlgorithmName | `${AlgorithmName}${typeof COUNTS}`;
+/** An algorithm or a form of one, and whether refused hits are charged. */
+export type Variant = HandlerName | `${HandlerName}${typeof COUNTS}`;
 
 const COUNTS = " that counts refused hits";
 
@@ -47,6 +47,8 @@ const WINDOW = {
 
 const LEVEL = { ...WINDOW, agreement: true } as const;
 
+const SHAPER = { ...WINDOW, agreement: "it delays where the others refuse" } as const;
+
 const COUNTING = { looksAndRefusals: REFUSED_COUNT, splitting: REFUSED_COUNT } as const;
 
 /** `true`, or why not. */
@@ -55,11 +57,15 @@ export const HOLDS: Readonly<Record<Variant, Readonly<Record<Property, true | st
   "fixed_window that counts refused hits": { ...WINDOW, ...COUNTING },
   gcra: LEVEL,
   "gcra that counts refused hits": { ...LEVEL, ...COUNTING },
+  leaky_bucket: LEVEL,
+  "leaky_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
+  "leaky_bucket.shaper": SHAPER,
+  "leaky_bucket.shaper that counts refused hits": { ...SHAPER, ...COUNTING },
   token_bucket: LEVEL,
   "token_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
 };
 
-/** The algorithm of a variant, and whether it charges refused hits. */
-export function algorithmOf(variant: Variant): [algorithm: AlgorithmName, countDenied: boolean] {
-  return [variant.replace(COUNTS, "") as AlgorithmName, variant.endsWith(COUNTS)];
+/** The algorithm or form of a variant, and whether it charges refused hits. */
+export function partsOf(variant: Variant): { handler: HandlerName; countDenied: boolean } {
+  return { handler: variant.replace(COUNTS, "") as HandlerName, countDenied: variant.endsWith(COUNTS) };
 }

@@ -1,13 +1,15 @@
 // The published properties of the algorithms, each on random pasts, for every algorithm for which it holds.
 import { describe, expect, it } from "vitest";
 import type { Limit } from "../../../src/core/limit.ts";
+import { capacityOf } from "../../oracle/capacity.ts";
 import { OracleFollower } from "../../oracle/follower.ts";
 import { START_US } from "../../support/fake-clock.ts";
-import { DAY, HOUR, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
+import { DAY, HOUR, type LimitSketch, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc, test } from "../../support/property.ts";
+import { mostTogether, mostWithin } from "./bounds.ts";
 import { Counter } from "./counter.ts";
-import { algorithmOf, HOLDS, PROPERTIES, type Property, type Variant } from "./holds.ts";
-import { largestLimits, limits, type sceneOf, scenes, someHits, someTimeUs } from "./scenes.ts";
+import { HOLDS, PROPERTIES, type Property, type Variant } from "./holds.ts";
+import { largestLimits, limits, type sceneOf, scenes, sketchOf, someHits, someTimeUs } from "./scenes.ts";
 
 const VARIANTS = Object.keys(HOLDS) as Variant[];
 const someBackUs = fc.oneof(fc.constantFrom(1, 5 * SECOND, 5 * SECOND + 1), fc.integer({ min: 1, max: 20 * SECOND }));
@@ -42,9 +44,14 @@ property("bound", (variant, title) => {
 
 property("agreement", (variant, title) => {
   test(title, [scenes(variant, anyHits)], ({ limit, log }) => {
-    const other = limit.algorithm === "gcra" ? "token_bucket" : "gcra";
-    const [one, two] = [new Counter(limit), new Counter(makeLimit({ ...limit, algorithm: other }))];
-    for (const { atUs, hits } of log) expect(two.ask(atUs, hits)).toEqual(one.ask(atUs, hits));
+    const one = new Counter(limit);
+    const others = (["gcra", "leaky_bucket", "token_bucket"] as const)
+      .filter((name) => name !== limit.algorithm)
+      .map((algorithm) => new Counter(makeLimit({ ...limit, algorithm })));
+    for (const { atUs, hits } of log) {
+      const answer = one.ask(atUs, hits);
+      for (const other of others) expect(other.ask(atUs, hits)).toEqual(answer);
+    }
   });
 });
 
@@ -109,7 +116,9 @@ property("splitting", (variant, title) => {
     if (first === 0 || second === 0) return;
     const split = counter.copy();
     split.ask(nowUs, first);
-    expect(split.ask(nowUs, second)).toEqual(counter.ask(nowUs, first + second));
+    // Where hits wait, each part is told its own delay.
+    const { delayUs } = split.copy().ask(nowUs, 0);
+    expect(split.ask(nowUs, second)).toEqual({ ...counter.ask(nowUs, first + second), delayUs });
     expect(split.text()).toBe(counter.text());
   });
 });
@@ -260,20 +269,23 @@ describe("two replicas whose limits differ for a while", () => {
   });
 
   // Small and slow, so that a full bucket is soon reached and every hit too many shows.
-  const slow = fc.record({
-    requestsPerUnit: fc.integer({ min: 1, max: 12 }),
-    periodUs: fc.constantFrom(HOUR, DAY),
-    burst: fc.integer({ min: 1, max: 12 }),
-  });
+  const slow = (variant: Variant): fc.Arbitrary<LimitSketch> =>
+    fc
+      .record({
+        requestsPerUnit: fc.integer({ min: 1, max: 12 }),
+        periodUs: fc.constantFrom(HOUR, DAY),
+        burst: fc.integer({ min: 1, max: 12 }),
+      })
+      .map((sketch) => sketchOf(variant, sketch));
   const turns = fc.array(
     fc.record({ afterUs: someTimeUs, hits: fc.integer({ min: 0, max: 3 }), second: fc.boolean() }),
     { maxLength: 40, size: "max" },
   );
   for (const variant of VARIANTS.filter((name) => HOLDS[name].changedLimit === true)) {
-    const [algorithm, countDenied] = algorithmOf(variant);
-    test(`${variant}: never admit more than the larger of both`, [slow, slow, turns], (one, other, all) => {
-      const first = makeLimit({ algorithm, countDenied, ...one });
-      const second = makeLimit(sameKey({ algorithm, countDenied, ...other }, first));
+    const sketches = slow(variant);
+    test(`${variant}: never admit more than the larger of both`, [sketches, sketches, turns], (one, other, all) => {
+      const first = makeLimit(one);
+      const second = makeLimit(sameKey(other, first));
       let counter = new Counter(first);
       let nowUs = START_US;
       let admitted = 0;
@@ -287,15 +299,6 @@ describe("two replicas whose limits differ for a while", () => {
   }
 });
 
-/** The most hits since the start of a counter that is judged now by one limit, now by the other. */
-function mostTogether(one: Limit, two: Limit, nowUs: number): number {
-  if (one.algorithm === "fixed_window") {
-    return Math.max(mostWithin(one, START_US, nowUs), mostWithin(two, START_US, nowUs));
-  }
-  const drained = [one, two].map((limit) => mostWithin(limit, START_US, nowUs + SECOND) - limit.burst);
-  return Math.max(one.burst, two.burst) + Math.max(...drained);
-}
-
 it("tests every property of the table", () => {
   expect([...defined].sort()).toEqual(Object.keys(PROPERTIES).sort());
 });
@@ -306,22 +309,6 @@ function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals:
     atUs += afterUs;
     expect(two.ask(atUs, hits)).toEqual(one.ask(atUs, hits));
   }
-}
-
-/** The most hits that may pass from one time to another, both included. */
-function mostWithin(limit: Limit, fromUs: number, toUs: number): number {
-  const { requestsPerUnit, periodUs, burst, params } = limit;
-  if (limit.algorithm === "fixed_window") {
-    return requestsPerUnit * (Math.floor(toUs / periodUs) - Math.floor(fromUs / periodUs) + 1);
-  }
-  // A bucket fills at whole ticks.
-  const [tickUs = 1] = params;
-  const ticks = BigInt(Math.floor(toUs / tickUs) - Math.floor(fromUs / tickUs));
-  return burst + Number((ticks * BigInt(tickUs) * BigInt(requestsPerUnit)) / BigInt(periodUs));
-}
-
-function capacityOf(limit: Limit): number {
-  return limit.algorithm === "fixed_window" ? limit.requestsPerUnit : limit.burst;
 }
 
 /** The sketch as a limit whose counter has the same key: windows of another length have counters of their own. */

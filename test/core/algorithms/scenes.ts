@@ -5,7 +5,7 @@ import { START_US } from "../../support/fake-clock.ts";
 import { DAY, HOUR, type LimitSketch, limitSpec, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc } from "../../support/property.ts";
 import { Counter } from "./counter.ts";
-import { algorithmOf, type Variant } from "./holds.ts";
+import { partsOf, type Variant } from "./holds.ts";
 
 export interface Arrival {
   /** Microseconds since the arrival before. */
@@ -34,18 +34,36 @@ export const someTimeUs: fc.Arbitrary<number> = fc.oneof(
   fc.integer({ min: 0, max: HOUR }),
 );
 
+/** What the limits of all variants are made of. */
+interface Numbers {
+  readonly requestsPerUnit: number;
+  readonly periodUs: number;
+  readonly burst: number;
+}
+
+/** A limit of the variant. The burst of a shaper becomes a delay that lets about as many hits come at once. */
+export function sketchOf(variant: Variant, { requestsPerUnit, periodUs, burst }: Numbers): LimitSketch {
+  const { handler, countDenied } = partsOf(variant);
+  switch (handler) {
+    case "leaky_bucket.shaper": {
+      const maxDelayUs = Math.ceil(((burst - 1) * periodUs) / requestsPerUnit) + 1;
+      return { algorithm: "leaky_bucket", requestsPerUnit, periodUs, maxDelayUs, countDenied };
+    }
+    default:
+      return { algorithm: handler, requestsPerUnit, periodUs, burst, countDenied };
+  }
+}
+
 /** A limit of the variant that its algorithm accepts. */
 export function limits(variant: Variant): fc.Arbitrary<LimitSketch> {
-  const [algorithm, countDenied] = algorithmOf(variant);
   return fc
     .record({
-      algorithm: fc.constant(algorithm),
       requestsPerUnit: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(49, 600, 607, 999_983, 1_000_000)),
       periodUs: fc.oneof(fc.constantFrom(1, SECOND, MINUTE, HOUR, DAY), fc.integer({ min: 1, max: 10 * SECOND })),
       burst: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(600, 999_983)),
-      countDenied: fc.constant(countDenied),
     })
-    .filter((sketch) => !("problem" in compileLimit(limitSpec(sketch))));
+    .map((numbers) => sketchOf(variant, numbers))
+    .filter(isAccepted);
 }
 
 const LARGEST_UINT32 = 2 ** 32 - 1;
@@ -53,11 +71,8 @@ const YEAR = 365 * DAY;
 
 /** Limits with the largest numbers that the variant's algorithm accepts. */
 export function largestLimits(variant: Variant): fc.Arbitrary<LimitSketch> {
-  const [algorithm, countDenied] = algorithmOf(variant);
   return fc
     .record({
-      algorithm: fc.constant(algorithm),
-      countDenied: fc.constant(countDenied),
       requestsPerUnit: fc.oneof(
         fc.constantFrom(1, 7, 999_983, LARGEST_UINT32),
         fc.integer({ min: 1, max: LARGEST_UINT32 }),
@@ -67,20 +82,26 @@ export function largestLimits(variant: Variant): fc.Arbitrary<LimitSketch> {
         fc.integer({ min: 1, max: 2 ** 52 - 1 }),
       ),
     })
-    .map((sketch) => ({ ...sketch, burst: largestBurst(sketch) }))
-    .filter(({ burst }) => burst > 0);
+    .map((numbers) => largestOf(sketchOf(variant, { ...numbers, burst: 1 })))
+    .filter(isAccepted);
 }
 
-/** The largest burst with which the limit compiles, 0 when none does. */
-function largestBurst(sketch: LimitSketch): number {
+/** The limit with the largest burst, or the longest delay, with which it compiles. */
+function largestOf(sketch: LimitSketch): LimitSketch {
+  const shapes = sketch.maxDelayUs !== undefined;
+  const sized = (size: number): LimitSketch => ({ ...sketch, ...(shapes ? { maxDelayUs: size } : { burst: size }) });
   let accepted = 0;
-  let refused = LARGEST_UINT32 + 1;
+  let refused = shapes ? 2 ** 53 - 1 : LARGEST_UINT32 + 1;
   while (refused - accepted > 1) {
-    const burst = Math.floor((accepted + refused) / 2);
-    if ("problem" in compileLimit(limitSpec({ ...sketch, burst }))) refused = burst;
-    else accepted = burst;
+    const size = accepted + Math.floor((refused - accepted) / 2);
+    if (isAccepted(sized(size))) accepted = size;
+    else refused = size;
   }
-  return accepted;
+  return sized(accepted);
+}
+
+function isAccepted(sketch: LimitSketch): boolean {
+  return sketch.burst !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
 }
 
 /** @param hits what the past consists of; charges alone when absent */
@@ -101,6 +122,7 @@ export function sceneOf(limit: Limit, arrivals: readonly Arrival[], startUs = ST
   return { limit, counter, nowUs, log, [fc.toStringMethod]: () => text };
 }
 
-function limitText({ algorithm, requestsPerUnit, periodUs, burst, countDenied }: Limit): string {
-  return `${algorithm} ${requestsPerUnit} per ${periodUs} us, burst ${burst}${countDenied ? ", counting" : ""}`;
+function limitText({ handler, requestsPerUnit, periodUs, burst, maxDelayUs, countDenied }: Limit): string {
+  const size = maxDelayUs === undefined ? `burst ${burst}` : `delay ${maxDelayUs} us`;
+  return `${handler.name} ${requestsPerUnit} per ${periodUs} us, ${size}${countDenied ? ", counting" : ""}`;
 }
