@@ -25,13 +25,27 @@ local algorithms = {}
 -- False while a request is only being judged; see batch.lua.
 local writing = true
 
--- The packed state at a key. Returns the value (false when there is none), or nil when the key holds something else.
-local function load_state(key, bytes)
+-- The text at a key. Returns false when there is none, and nil when the key holds something else.
+local function load_value(key)
   local value = redis.pcall('GET', key)
-  if type(value) == 'table' or (value and #value ~= bytes) then
+  if type(value) == 'table' then
     return nil
   end
   return value
+end
+
+-- The packed state at a key. Returns the value (false when there is none), or nil when the key holds something else.
+local function load_state(key, bytes)
+  local value = load_value(key)
+  if value and #value ~= bytes then
+    return nil
+  end
+  return value
+end
+
+-- How long a counter is kept that is as good as none after `ttl_us`.
+local function kept_ms(ttl_us)
+  return ceil(max(0, ttl_us) / 1000) + SLACK_MS
 end
 
 -- Keeps a packed state until it is as good as none. Returns whether that worked.
@@ -39,8 +53,27 @@ local function keep_state(key, value, ttl_us)
   if not writing then
     return true
   end
-  local reply = redis.pcall('SET', key, value, 'PX', ceil(max(0, ttl_us) / 1000) + SLACK_MS)
+  local reply = redis.pcall('SET', key, value, 'PX', kept_ms(ttl_us))
   return reply.err == nil
+end
+
+-- Overwrites bytes of a packed state that is there, from an offset on that may be its end. Returns whether that worked;
+-- once one write of a call has, Redis refuses none for want of memory.
+local function keep_bytes(key, offset, bytes)
+  if not writing then
+    return true
+  end
+  local reply = redis.pcall('SETRANGE', key, offset, bytes)
+  return type(reply) == 'number'
+end
+
+-- Keeps a state that is there until it is as good as none. Returns whether that worked.
+local function keep_until(key, ttl_us)
+  if not writing then
+    return true
+  end
+  local reply = redis.pcall('PEXPIRE', key, kept_ms(ttl_us))
+  return type(reply) == 'number'
 end
 
 local function refuse(status)

@@ -2,9 +2,10 @@
 // contradicts something else is reported; the numbers themselves are checked by the algorithm.
 import { MAX_PERIOD_US } from "../core/algorithms/algorithm.ts";
 import { compileLimit } from "../core/algorithms/registry.ts";
+import { MAX_LOG_LIMIT } from "../core/algorithms/sliding-log.ts";
 import { parseDuration } from "../core/duration.ts";
 import type { Limit } from "../core/limit.ts";
-import { type AlgorithmName, UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit-spec.ts";
+import { type AlgorithmName, UNIT_SECONDS, type Unit, US_PER_SECOND, WINDOWS } from "../core/limit-spec.ts";
 import { nearestWord } from "./nearest-word.ts";
 import { type Findings, problemAt, shown } from "./problem.ts";
 import type { Checked, Given } from "./schema.ts";
@@ -17,6 +18,14 @@ export interface RateLimit {
   readonly replaces: readonly string[];
 }
 
+/** What a limit depends on beside its own words. */
+export interface RateLimitContext {
+  /** The domain charges requests to all of their limits or none, so refused hits to none. */
+  readonly atomic: boolean;
+  /** Largest limit of a sliding_window_log. */
+  readonly slidingLogMax: number;
+}
+
 type RateLimitMap = Checked<"rate_limit">;
 
 const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
@@ -24,8 +33,7 @@ const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
 /** Words that say how to count, and so do nothing in an unlimited rule. */
 const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "max_delay", "count_denied"] as const;
 
-/** @param atomic whether the domain charges requests to all of their limits or none, so refused hits to none */
-export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings: Findings): RateLimit {
+export function compileRateLimit(given: RateLimitMap, context: RateLimitContext, findings: Findings): RateLimit {
   const { fields } = given;
   const unlimited = fields.unlimited?.value ?? false;
   const name = fields.name?.value ?? "";
@@ -36,7 +44,7 @@ export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings:
   }
   if (unlimited) checkUnlimited(given, findings);
   return Object.freeze({
-    limit: unlimited ? undefined : limitOf(given, name, atomic, findings),
+    limit: unlimited ? undefined : limitOf(given, name, context, findings),
     unlimited,
     name,
     replaces: Object.freeze((fields.replaces?.value ?? []).map((replaced) => replaced.fields.name?.value ?? "")),
@@ -59,15 +67,24 @@ function checkUnlimited(given: RateLimitMap, findings: Findings): void {
   }
 }
 
-function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: Findings): Limit | undefined {
+function limitOf(
+  given: RateLimitMap,
+  name: string,
+  { atomic, slidingLogMax }: RateLimitContext,
+  findings: Findings,
+): Limit | undefined {
   const { fields } = given;
   const periodUs = periodOf(given, findings);
   const algorithm = fields.algorithm?.value ?? "fixed_window";
-  const windows = algorithm === "fixed_window";
-  if (windows && fields.burst !== undefined) {
-    const message =
-      "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket";
+  if (WINDOWS.has(algorithm) && fields.burst !== undefined) {
+    const message = `a ${algorithm} has no \`burst\`: remove it, or set \`algorithm\` to gcra, leaky_bucket or token_bucket`;
     report(findings, given, fields.burst, message);
+    return undefined;
+  }
+  if (algorithm === "sliding_window_log" && (fields.requests_per_unit?.value ?? 0) > slidingLogMax) {
+    const raise = slidingLogMax < MAX_LOG_LIMIT ? `, raise WEIR_SLIDING_LOG_MAX (up to ${MAX_LOG_LIMIT})` : "";
+    const message = `a sliding_window_log remembers every hit and so takes at most ${slidingLogMax} per window: lower the limit${raise} or use another algorithm`;
+    report(findings, given, fields.requests_per_unit ?? given, message);
     return undefined;
   }
   if (atomic && fields.count_denied?.value === true) {
@@ -83,7 +100,7 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
     periodUs,
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
     ...(maxDelayUs === undefined ? {} : { maxDelayUs }),
-    countDenied: fields.count_denied?.value ?? (windows && !atomic),
+    countDenied: fields.count_denied?.value ?? (algorithm === "fixed_window" && !atomic),
     name,
   });
   if (!("problem" in limit)) return limit;

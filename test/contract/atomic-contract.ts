@@ -109,8 +109,8 @@ export function atomicContract(store: string, open: OpenStore): void {
         { key: `${prefix}${runs}:many`, limit: limit(9), hits: 3 },
       ];
       expect(await ask(checks, "atomic")).toEqual([
-        { allowed: false, remaining: 2, retryAfterUs: -1, resetAfterUs: 0 },
-        { allowed: true, remaining: 9, retryAfterUs: 0, resetAfterUs: 0 },
+        { allowed: false, remaining: 2, retryAfterUs: -1, resetAfterUs: 0, delayUs: 0 },
+        { allowed: true, remaining: 9, retryAfterUs: 0, resetAfterUs: 0, delayUs: 0 },
       ]);
     });
   });

@@ -83,6 +83,54 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    name: "sliding log: 5 a second",
+    limit: { algorithm: "sliding_window_log", requestsPerUnit: 5, periodUs: SECOND },
+    rows: [
+      // at ms  hits  |     left  reset   retry
+      [0, 6, "no", 5, 0, NEVER],
+      [0, 2, "ok", 3, 1_000, 0],
+      [400, 2, "ok", 1, 1_000, 0],
+      [700, 1, "ok", 0, 1_000, 0],
+      [700, 0, "no", 0, 1_000, 300], // a look is answered as one hit would be
+      [700, 3, "no", 0, 1_000, 700], // three fit when the hits of 0 and of 400 have left
+      [999.999, 1, "no", 0, 700.001, 0.001],
+      [1_000, 0, "ok", 2, 700, 0], // a hit leaves exactly a second after it came
+      [1_000, 2, "ok", 0, 1_000, 0],
+      [1_000, -1, "ok", 1, 1_000, 0], // given back from the newest
+      [1_000, -2, "ok", 3, 400, 0], // also that of 700: those of 400 are left and leave first
+      [1_000, -9, "ok", 5, 0, 0],
+      [1_000, 5, "ok", 0, 1_000, 0],
+      [2_000, 5, "ok", 0, 1_000, 0],
+      [9_000, 0, "ok", 5, 0, 0],
+    ],
+  },
+  {
+    name: "sliding log: the clock steps back",
+    limit: { algorithm: "sliding_window_log", requestsPerUnit: 3, periodUs: 10 * SECOND },
+    rows: [
+      [0, 1, "ok", 2, 10_000, 0],
+      [20_000, 1, "ok", 2, 10_000, 0],
+      [16_000, 1, "ok", 1, 14_000, 0], // as if it were 20 s: what had left the window does not come back
+      [15_000, 2, "no", 1, 15_000, 15_000], // 5 s is still believed; times count from the clock
+      [14_999.999, 0, "ok", 1, 10_000, 0], // 1 us more is not: hits ahead of the clock are hits of now
+      [24_999.998, 2, "no", 1, 0.001, 0.001],
+      [24_999.999, 3, "ok", 0, 10_000, 0],
+    ],
+  },
+  {
+    name: "sliding log: refused hits are counted when the rule says so",
+    limit: { algorithm: "sliding_window_log", requestsPerUnit: 3, periodUs: SECOND, countDenied: true },
+    rows: [
+      [0, 2, "ok", 1, 1_000, 0],
+      [300, 2, "no", 0, 1_000, 1_000], // 3 are remembered, the newest: 1 of 0 and 2 of 300
+      [600, 1, "no", 0, 1_000, 700], // 2 of 300 and 1 of 600
+      [999, 9, "no", 0, 1_000, NEVER], // 3 of 999
+      [1_998.999, 1, "no", 0, 1_000, 0.001], // 2 of 999 and 1 of now
+      [1_999, 1, "ok", 1, 1_000, 0],
+      [1_999, -1, "ok", 2, 999.999, 0],
+    ],
+  },
+  {
     name: "gcra: 5 a second, burst 5",
     limit: { algorithm: "gcra", requestsPerUnit: 5, periodUs: SECOND },
     rows: [

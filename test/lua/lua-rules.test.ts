@@ -17,7 +17,8 @@ const files = [
   ...luaFiles("lua/").map((name) => `lua/${name}`),
   ...luaFiles("lua/lib/").map((name) => `lua/lib/${name}`),
 ];
-const fileOf = (handler: string): string => `${handler.replaceAll(/[_.]/g, "-")}.lua`;
+const fileOf = (handler: string): string =>
+  `${handler.replace("sliding_window", "sliding").replaceAll(/[_.]/g, "-")}.lua`;
 
 /** For each rule, a script that breaks it on its first line. */
 const BREAKERS: Readonly<Record<string, readonly string[]>> = {

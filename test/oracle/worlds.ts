@@ -6,11 +6,13 @@ import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
 import type { Oracle, OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
 import { type ShaperModel, shaperOracle } from "./shaper.ts";
+import { type LogModel, slidingLogOracle } from "./sliding-log.ts";
 
 export type CounterModel = (
   | { readonly kind: "window"; readonly state: WindowModel }
   | { readonly kind: "level"; readonly state: LevelModel }
   | { readonly kind: "shaper"; readonly state: ShaperModel }
+  | { readonly kind: "log"; readonly state: LogModel }
 ) & {
   /** When it was last written, microseconds since 1970. */
   readonly writtenUs: number;
@@ -64,12 +66,15 @@ function freshUs(counter: CounterModel): number {
       return levelOracle.freshFromUs(counter.state, counter.writtenUs);
     case "shaper":
       return shaperOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "log":
+      return slidingLogOracle.freshFromUs(counter.state, counter.writtenUs);
   }
 }
 
 /** The kind of counter that a limit keeps. */
 function kindOf({ algorithm, limit }: OracleCheck): CounterModel["kind"] {
   if (algorithm === "fixed_window") return "window";
+  if (algorithm === "sliding_window_log") return "log";
   return algorithm === "leaky_bucket" && limit.maxDelayUs !== undefined ? "shaper" : "level";
 }
 
@@ -148,6 +153,12 @@ function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: Ora
       }));
     case "shaper":
       return steps(shaperOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "log":
+      return steps(slidingLogOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
         kind,
         state,
         writtenUs: nowUs,

@@ -54,6 +54,7 @@ const maxDelayUs = fc.oneof(
 /** Limits with one shape of state, as those of one key are: windows keep their period, levels may change all. */
 const counter = fc.oneof(
   periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("fixed_window"), fc.constant(period))),
+  periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("sliding_window_log"), fc.constant(period))),
   limitsOf(fc.constant<AlgorithmName>("gcra"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs, maxDelayUs),

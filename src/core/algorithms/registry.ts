@@ -1,17 +1,19 @@
 // Name to algorithm, and from what a rule says to a compiled limit.
 import type { Limit } from "../limit.ts";
 import { type AlgorithmName, type LimitSpec, largestUnit } from "../limit-spec.ts";
-import type { Algorithm } from "./algorithm.ts";
+import type { Algorithm, AlgorithmState } from "./algorithm.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import { gcra } from "./gcra.ts";
 import { leakyBucket } from "./leaky-bucket.ts";
 import { leakyBucketShaper } from "./leaky-bucket-shaper.ts";
+import { slidingLog } from "./sliding-log.ts";
 import { tokenBucket } from "./token-bucket.ts";
 
 export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   fixed_window: fixedWindow,
   gcra,
   leaky_bucket: leakyBucket,
+  sliding_window_log: slidingLog,
   token_bucket: tokenBucket,
 };
 
@@ -21,6 +23,11 @@ export const HANDLERS: readonly Algorithm[] = [...Object.values(ALGORITHMS), lea
 function handlerOf({ algorithm, maxDelayUs }: LimitSpec): Algorithm {
   if (algorithm === "leaky_bucket" && maxDelayUs !== undefined) return leakyBucketShaper;
   return ALGORITHMS[algorithm];
+}
+
+/** A state of its own: what is done to it does not show in `state`. */
+export function copyState(handler: Algorithm, state: AlgorithmState): AlgorithmState {
+  return handler.copy?.(state) ?? { ...state };
 }
 
 /** Compiles a limit, or says why it cannot be enforced exactly. */

@@ -10,6 +10,7 @@ const FILES = [
   "gcra.lua",
   "leaky-bucket.lua",
   "leaky-bucket-shaper.lua",
+  "sliding-log.lua",
   "token-bucket.lua",
   "batch.lua",
 ] as const;

@@ -61,6 +61,8 @@ export const HOLDS: Readonly<Record<Variant, Readonly<Record<Property, true | st
   "leaky_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
   "leaky_bucket.shaper": SHAPER,
   "leaky_bucket.shaper that counts refused hits": { ...SHAPER, ...COUNTING },
+  sliding_window_log: WINDOW,
+  "sliding_window_log that counts refused hits": { ...WINDOW, ...COUNTING },
   token_bucket: LEVEL,
   "token_bucket that counts refused hits": { ...LEVEL, ...COUNTING },
 };

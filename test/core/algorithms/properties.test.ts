@@ -1,6 +1,7 @@
 // The published properties of the algorithms, each on random pasts, for every algorithm for which it holds.
 import { describe, expect, it } from "vitest";
 import type { Limit } from "../../../src/core/limit.ts";
+import { WINDOWS } from "../../../src/core/limit-spec.ts";
 import { capacityOf } from "../../oracle/capacity.ts";
 import { OracleFollower } from "../../oracle/follower.ts";
 import { START_US } from "../../support/fake-clock.ts";
@@ -313,5 +314,5 @@ function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals:
 
 /** The sketch as a limit whose counter has the same key: windows of another length have counters of their own. */
 function sameKey(sketch: Parameters<typeof makeLimit>[0], limit: Limit): Parameters<typeof makeLimit>[0] {
-  return limit.algorithm === "fixed_window" ? { ...sketch, periodUs: limit.periodUs } : sketch;
+  return WINDOWS.has(limit.algorithm) ? { ...sketch, periodUs: limit.periodUs } : sketch;
 }

@@ -1,6 +1,7 @@
 // Random pasts of a counter, for property tests: a limit, and what came before now.
 import { compileLimit } from "../../../src/core/algorithms/registry.ts";
 import type { Limit } from "../../../src/core/limit.ts";
+import { WINDOWS } from "../../../src/core/limit-spec.ts";
 import { START_US } from "../../support/fake-clock.ts";
 import { DAY, HOUR, type LimitSketch, limitSpec, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc } from "../../support/property.ts";
@@ -86,12 +87,14 @@ export function largestLimits(variant: Variant): fc.Arbitrary<LimitSketch> {
     .filter(isAccepted);
 }
 
-/** The limit with the largest burst, or the longest delay, with which it compiles. */
+/** The limit with the largest burst, or the longest delay, with which it compiles; a window with so many hits, or as many as do. */
 function largestOf(sketch: LimitSketch): LimitSketch {
   const shapes = sketch.maxDelayUs !== undefined;
-  const sized = (size: number): LimitSketch => ({ ...sketch, ...(shapes ? { maxDelayUs: size } : { burst: size }) });
+  const windows = WINDOWS.has(sketch.algorithm);
+  const word = windows ? "requestsPerUnit" : shapes ? "maxDelayUs" : "burst";
+  const sized = (size: number): LimitSketch => ({ ...sketch, [word]: size });
   let accepted = 0;
-  let refused = shapes ? 2 ** 53 - 1 : LARGEST_UINT32 + 1;
+  let refused = windows ? sketch.requestsPerUnit + 1 : shapes ? 2 ** 53 - 1 : LARGEST_UINT32 + 1;
   while (refused - accepted > 1) {
     const size = accepted + Math.floor((refused - accepted) / 2);
     if (isAccepted(sized(size))) accepted = size;
@@ -101,7 +104,7 @@ function largestOf(sketch: LimitSketch): LimitSketch {
 }
 
 function isAccepted(sketch: LimitSketch): boolean {
-  return sketch.burst !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
+  return sketch.burst !== 0 && sketch.requestsPerUnit !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
 }
 
 /** @param hits what the past consists of; charges alone when absent */
