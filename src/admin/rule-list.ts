@@ -8,8 +8,8 @@ export function ruleList(tree: RuleTree | undefined): string {
   return (tree?.rules ?? []).map((rule) => `${describe(rule)}\n`).join("");
 }
 
-function sizeOf({ algorithm, burst, maxDelayUs }: Limit): string {
-  if (WINDOWS.has(algorithm)) return "";
+function sizeOf({ algorithm, burst, maxDelayUs, segments }: Limit): string {
+  if (WINDOWS.has(algorithm)) return segments === undefined ? "" : `, segments: ${segments}`;
   return maxDelayUs === undefined ? `, burst: ${burst}` : `, max_delay: ${maxDelayUs}us`;
 }
 

@@ -31,7 +31,7 @@ type RateLimitMap = Checked<"rate_limit">;
 const UNITS = Object.keys(UNIT_SECONDS) as Unit[];
 
 /** Words that say how to count, and so do nothing in an unlimited rule. */
-const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "max_delay", "count_denied"] as const;
+const COUNTING_WORDS = ["unit_multiplier", "algorithm", "burst", "max_delay", "segments", "count_denied"] as const;
 
 export function compileRateLimit(given: RateLimitMap, context: RateLimitContext, findings: Findings): RateLimit {
   const { fields } = given;
@@ -91,6 +91,12 @@ function limitOf(
     report(findings, given, fields.count_denied, "an `atomic` domain charges no refused hits: remove one of the two");
     return undefined;
   }
+  if (algorithm !== "sliding_window_counter" && fields.segments !== undefined) {
+    const message =
+      "`segments` belongs to sliding_window_counter: remove it, or set `algorithm` to sliding_window_counter";
+    report(findings, given, fields.segments, message);
+    return undefined;
+  }
   const maxDelayUs = maxDelayOf(given, algorithm, findings);
   if (periodUs === undefined || maxDelayUs === "refused" || !given.complete) return undefined;
   const requestsPerUnit = fields.requests_per_unit?.value ?? 0;
@@ -100,6 +106,7 @@ function limitOf(
     periodUs,
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
     ...(maxDelayUs === undefined ? {} : { maxDelayUs }),
+    segments: fields.segments?.value,
     countDenied: fields.count_denied?.value ?? (algorithm === "fixed_window" && !atomic),
     name,
   });

@@ -2,6 +2,7 @@
 // its messages and the JSON Schema for editors all come from it. What words mean together is decided in compile.ts.
 
 import { ALGORITHMS } from "../core/algorithms/registry.ts";
+import { MAX_SEGMENTS } from "../core/algorithms/sliding-counter-segments.ts";
 import { DURATION_PATTERN } from "../core/duration.ts";
 import { type AlgorithmName, MAX_UINT32, UNIT_SECONDS, type Unit } from "../core/limit-spec.ts";
 import type { JsonObject } from "../core/rule-tree.ts";
@@ -123,6 +124,12 @@ export const SHAPES = {
       kind: "text",
       pattern: DURATION_PATTERN,
       help: "Makes a leaky_bucket delay hits before it refuses them: none waits longer than this (200ms, 1s).",
+    },
+    segments: {
+      kind: "integer",
+      min: 1,
+      max: MAX_SEGMENTS,
+      help: "Makes a sliding_window_counter count so many parts of its window apart, and never let more than the limit pass.",
     },
     count_denied: {
       kind: "flag",

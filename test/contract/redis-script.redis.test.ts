@@ -323,6 +323,28 @@ describe("a sliding window log in Redis", () => {
   });
 });
 
+describe("a sliding window counter in Redis", () => {
+  const counter = (segments?: number) =>
+    makeLimit({ algorithm: "sliding_window_counter", requestsPerUnit: 5, periodUs: HOUR, segments });
+
+  it.each<[number | undefined, number]>([
+    [undefined, 3],
+    [1, 3],
+    [6, 8],
+    [100, 102],
+  ])("in segments: %s keeps %d numbers, whatever comes", async (segments, numbers) => {
+    const [key, limit] = [`${prefix}counter`, counter(segments)];
+    for (let hit = 0; hit < 7; hit++) await ask(redis.store, { key, limit, hits: 1 });
+    expect(await redis.client.strlen(key)).toBe(8 * numbers);
+  });
+
+  it("refuses a state with another number of segments", async () => {
+    const key = `${prefix}counter`;
+    await ask(redis.store, { key, limit: counter(6), hits: 1 });
+    await expect(ask(redis.store, { key, limit: counter(7), hits: 1 })).rejects.toThrow("something else");
+  });
+});
+
 describe("the server", () => {
   it("is warned about when its eviction policy may drop counters", async () => {
     expect(redis.warnings).toEqual([]);

@@ -36,6 +36,10 @@ const LIMITS: Readonly<Record<HandlerName, (hits: number) => Limit>> = {
       periodUs: hits * SECOND,
       maxDelayUs: (hits - 1) * SECOND,
     }),
+  sliding_window_counter: (hits) =>
+    makeLimit({ algorithm: "sliding_window_counter", requestsPerUnit: hits, periodUs: HOUR }),
+  "sliding_window_counter.segments": (hits) =>
+    makeLimit({ algorithm: "sliding_window_counter", requestsPerUnit: hits, periodUs: HOUR, segments: 6 }),
   sliding_window_log: (hits) => makeLimit({ algorithm: "sliding_window_log", requestsPerUnit: hits, periodUs: HOUR }),
   token_bucket: (hits) => makeLimit({ algorithm: "token_bucket", requestsPerUnit: hits, periodUs: HOUR }),
 };

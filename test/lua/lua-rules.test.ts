@@ -112,6 +112,7 @@ describe("files", () => {
         burst: 7,
         countDenied: true,
         maxDelayUs: 1,
+        segments: 6,
       }),
     );
     if ("problem" in compiled) throw new Error(compiled.problem);

@@ -8,6 +8,7 @@ export interface OracleLimit {
   readonly burst: number;
   readonly countDenied: boolean;
   readonly maxDelayUs?: number | undefined;
+  readonly segments?: number | undefined;
 }
 
 export interface OracleAnswer {

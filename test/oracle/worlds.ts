@@ -5,7 +5,9 @@ import type { CheckMode } from "../../src/core/ports.ts";
 import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
 import type { Oracle, OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
+import { type SegmentsModel, segmentsOracle } from "./segments.ts";
 import { type ShaperModel, shaperOracle } from "./shaper.ts";
+import { type PairModel, slidingCounterOracle } from "./sliding-counter.ts";
 import { type LogModel, slidingLogOracle } from "./sliding-log.ts";
 
 export type CounterModel = (
@@ -13,6 +15,8 @@ export type CounterModel = (
   | { readonly kind: "level"; readonly state: LevelModel }
   | { readonly kind: "shaper"; readonly state: ShaperModel }
   | { readonly kind: "log"; readonly state: LogModel }
+  | { readonly kind: "pair"; readonly state: PairModel }
+  | { readonly kind: "segments"; readonly state: SegmentsModel }
 ) & {
   /** When it was last written, microseconds since 1970. */
   readonly writtenUs: number;
@@ -68,6 +72,10 @@ function freshUs(counter: CounterModel): number {
       return shaperOracle.freshFromUs(counter.state, counter.writtenUs);
     case "log":
       return slidingLogOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "pair":
+      return slidingCounterOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "segments":
+      return segmentsOracle.freshFromUs(counter.state, counter.writtenUs);
   }
 }
 
@@ -75,6 +83,7 @@ function freshUs(counter: CounterModel): number {
 function kindOf({ algorithm, limit }: OracleCheck): CounterModel["kind"] {
   if (algorithm === "fixed_window") return "window";
   if (algorithm === "sliding_window_log") return "log";
+  if (algorithm === "sliding_window_counter") return limit.segments === undefined ? "pair" : "segments";
   return algorithm === "leaky_bucket" && limit.maxDelayUs !== undefined ? "shaper" : "level";
 }
 
@@ -159,6 +168,18 @@ function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: Ora
       }));
     case "log":
       return steps(slidingLogOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "pair":
+      return steps(slidingCounterOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "segments":
+      return steps(segmentsOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
         kind,
         state,
         writtenUs: nowUs,

@@ -3,6 +3,7 @@
 
 import { totalCharged } from "../oracle/fixed-window.ts";
 import { type Fraction, times } from "../oracle/fraction.ts";
+import { hitsBySegment } from "../oracle/segments.ts";
 import { waitParts } from "../oracle/shaper.ts";
 import type { CounterModel } from "../oracle/worlds.ts";
 
@@ -38,6 +39,7 @@ function entriesOf(bytes: Buffer, periodUs: number): { atUs: number; hits: numbe
 
 /**
  * Windows: number of the window, count. Levels: us per tick, units per tick, units per hit, tick, used units.
+ * Pairs: number of the window, counts of it and of the one before. Segments: number, counts back to the oldest.
  * Shapers: us per tick, parts per tick, tick, wait in parts.
  */
 function stateBytes(counter: Exclude<CounterModel, { kind: "log" }>): Buffer {
@@ -45,6 +47,11 @@ function stateBytes(counter: Exclude<CounterModel, { kind: "log" }>): Buffer {
     const { startUs, periodUs, charges } = counter.state;
     return doubles([startUs / periodUs, totalCharged(charges)]);
   }
+  if (counter.kind === "pair") {
+    const { window, current, previous } = counter.state;
+    return doubles([window, current, previous]);
+  }
+  if (counter.kind === "segments") return doubles([counter.state.segment, ...hitsBySegment(counter.state)]);
   if (counter.kind === "shaper") {
     const { tickUs, tickParts, tick } = counter.state;
     return doubles([tickUs, tickParts, tick, wholeOf(waitParts(counter.state))]);

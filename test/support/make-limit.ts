@@ -21,6 +21,8 @@ export interface LimitSketch {
   readonly countDenied?: boolean;
   /** Makes a leaky bucket a shaper. */
   readonly maxDelayUs?: number | undefined;
+  /** Cuts the window of a sliding window counter. */
+  readonly segments?: number | undefined;
   readonly name?: string;
 }
 

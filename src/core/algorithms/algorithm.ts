@@ -13,7 +13,7 @@ export type Params = readonly number[];
 export type Compiled = { readonly params: Params } | { readonly problem: string };
 
 /** What lua/ registers: the algorithms of rules, and forms of them that keep a state of another kind. */
-export type HandlerName = AlgorithmName | "leaky_bucket.shaper";
+export type HandlerName = AlgorithmName | "leaky_bucket.shaper" | "sliding_window_counter.segments";
 
 export interface Algorithm<State extends AlgorithmState = AlgorithmState> {
   readonly name: HandlerName;

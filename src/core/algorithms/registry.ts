@@ -6,6 +6,8 @@ import { fixedWindow } from "./fixed-window.ts";
 import { gcra } from "./gcra.ts";
 import { leakyBucket } from "./leaky-bucket.ts";
 import { leakyBucketShaper } from "./leaky-bucket-shaper.ts";
+import { slidingCounter } from "./sliding-counter.ts";
+import { slidingCounterSegments } from "./sliding-counter-segments.ts";
 import { slidingLog } from "./sliding-log.ts";
 import { tokenBucket } from "./token-bucket.ts";
 
@@ -13,15 +15,17 @@ export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   fixed_window: fixedWindow,
   gcra,
   leaky_bucket: leakyBucket,
+  sliding_window_counter: slidingCounter,
   sliding_window_log: slidingLog,
   token_bucket: tokenBucket,
 };
 
 /** What decides: the algorithms, and the forms of them that keep a state of another kind. */
-export const HANDLERS: readonly Algorithm[] = [...Object.values(ALGORITHMS), leakyBucketShaper];
+export const HANDLERS: readonly Algorithm[] = [...Object.values(ALGORITHMS), leakyBucketShaper, slidingCounterSegments];
 
-function handlerOf({ algorithm, maxDelayUs }: LimitSpec): Algorithm {
+function handlerOf({ algorithm, maxDelayUs, segments }: LimitSpec): Algorithm {
   if (algorithm === "leaky_bucket" && maxDelayUs !== undefined) return leakyBucketShaper;
+  if (algorithm === "sliding_window_counter" && segments !== undefined) return slidingCounterSegments;
   return ALGORITHMS[algorithm];
 }
 

@@ -10,6 +10,8 @@ const FILES = [
   "gcra.lua",
   "leaky-bucket.lua",
   "leaky-bucket-shaper.lua",
+  "sliding-counter.lua",
+  "sliding-counter-segments.lua",
   "sliding-log.lua",
   "token-bucket.lua",
   "batch.lua",

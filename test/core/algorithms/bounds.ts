@@ -11,8 +11,14 @@ export function mostWithin(limit: Limit, fromUs: number, toUs: number): number {
   if (limit.algorithm === "fixed_window") {
     return requestsPerUnit * (Math.floor(toUs / periodUs) - Math.floor(fromUs / periodUs) + 1);
   }
+  const sliding = Math.floor((toUs - fromUs) / periodUs) + 1;
+  if (limit.algorithm === "sliding_window_counter" && limit.segments === undefined) {
+    // Less than twice the limit in any window, and never more than the limit in an aligned one.
+    const aligned = Math.floor(toUs / periodUs) - Math.floor(fromUs / periodUs) + 1;
+    return Math.min(requestsPerUnit * aligned, (2 * requestsPerUnit - 1) * sliding);
+  }
   // Never more than the limit in any window, wherever it begins.
-  if (limit.algorithm === "sliding_window_log") return requestsPerUnit * (Math.floor((toUs - fromUs) / periodUs) + 1);
+  if (WINDOWS.has(limit.algorithm)) return requestsPerUnit * sliding;
   // A bucket fills, and a queue moves, at whole ticks.
   const [tickUs = 1] = params;
   const ticks = BigInt(Math.floor(toUs / tickUs) - Math.floor(fromUs / tickUs));

@@ -314,5 +314,5 @@ function expectSameAnswers(one: Counter, two: Counter, fromUs: number, arrivals:
 
 /** The sketch as a limit whose counter has the same key: windows of another length have counters of their own. */
 function sameKey(sketch: Parameters<typeof makeLimit>[0], limit: Limit): Parameters<typeof makeLimit>[0] {
-  return WINDOWS.has(limit.algorithm) ? { ...sketch, periodUs: limit.periodUs } : sketch;
+  return WINDOWS.has(limit.algorithm) ? { ...sketch, periodUs: limit.periodUs, segments: limit.segments } : sketch;
 }

@@ -42,13 +42,17 @@ interface Numbers {
   readonly burst: number;
 }
 
-/** A limit of the variant. The burst of a shaper becomes a delay that lets about as many hits come at once. */
+/** A limit of the variant. The burst of a shaper becomes a delay that lets about as many hits come at once, that of segments a number of them. */
 export function sketchOf(variant: Variant, { requestsPerUnit, periodUs, burst }: Numbers): LimitSketch {
   const { handler, countDenied } = partsOf(variant);
   switch (handler) {
     case "leaky_bucket.shaper": {
       const maxDelayUs = Math.ceil(((burst - 1) * periodUs) / requestsPerUnit) + 1;
       return { algorithm: "leaky_bucket", requestsPerUnit, periodUs, maxDelayUs, countDenied };
+    }
+    case "sliding_window_counter.segments": {
+      const segments = Math.min(periodUs, 1 + (burst % 12));
+      return { algorithm: "sliding_window_counter", requestsPerUnit, periodUs, segments, countDenied };
     }
     default:
       return { algorithm: handler, requestsPerUnit, periodUs, burst, countDenied };
