@@ -267,7 +267,12 @@ function openRules(settings: Settings, logger: Logger, counts: Counts, health: H
   if (settings.healthyWithConfig) health.report("config", false, "no rules are loaded");
   const loader = new RuleLoader({
     directory,
-    compile: { keyPrefix: settings.keyPrefix, mergeDomains: settings.mergeDomainConfig, sha256 },
+    compile: {
+      keyPrefix: settings.keyPrefix,
+      mergeDomains: settings.mergeDomainConfig,
+      sha256,
+      slidingLogMax: settings.slidingLogMax,
+    },
     intervalMs: settings.reloadInterval,
     onLoaded: (tree, warnings) => {
       limiter.tree = tree;

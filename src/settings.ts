@@ -1,5 +1,6 @@
 // Every setting: name, type, default, help. Settings come from the environment alone and are read once, at start.
 // Names and meanings are envoyproxy/ratelimit's where it has them; what is weir's own starts with WEIR_.
+import { DEFAULT_LOG_LIMIT, MAX_LOG_LIMIT } from "./core/algorithms/sliding-log.ts";
 import { parseDuration } from "./core/duration.ts";
 
 /** One environment variable. `parse` throws an Error whose message says what would be right. */
@@ -160,6 +161,13 @@ const DEFINITIONS = {
     "Where counters live; unset means redis if REDIS_URL is set, else memory",
   ),
   maxCounters: integer("WEIR_MEMORY_MAX_COUNTERS", 1_000_000, 1, 16_000_000, "Most counters of the memory store"),
+  slidingLogMax: integer(
+    "WEIR_SLIDING_LOG_MAX",
+    DEFAULT_LOG_LIMIT,
+    1,
+    MAX_LOG_LIMIT,
+    "Largest limit of a sliding_window_log, which remembers every hit; rules above it do not load",
+  ),
   keyPrefix: text("CACHE_KEY_PREFIX", "", "Stands in front of every counter key"),
   spareCompanions: flag(
     "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",

@@ -119,6 +119,14 @@ describe("settings", () => {
     expect(warnings({ USE_STATSD: "false", LOCAL_CACHE_SIZE_IN_BYTES: "0", RUNTIME_WATCH_ROOT: "false" })).toEqual([]);
   });
 
+  it("bound what a sliding window log may remember", () => {
+    expect(settings().slidingLogMax).toBe(1_000);
+    expect(settings({ WEIR_SLIDING_LOG_MAX: "10000" }).slidingLogMax).toBe(10_000);
+    expect(problems({ WEIR_SLIDING_LOG_MAX: "10001" })).toEqual([
+      'WEIR_SLIDING_LOG_MAX="10001": must be a whole number from 1 to 10000',
+    ]);
+  });
+
   it("are all in the table", () => {
     expect(settingsTable()).toMatch(/^\| `WEIR_DRAIN` +\| `5s` +\| duration +\| How long/m);
     expect(settingsTable()).toMatch(/^\| `RUNTIME_WATCH_ROOT` +\| +\| +\| Accepted without effect:/m);

@@ -27,25 +27,52 @@ local writing = true
 -- True once a write showed that this server is a replica, where none can work.
 local replica = false
 
--- The packed state at a key. Returns the value (false when there is none), or nil when the key holds something else.
-local function load_state(key, bytes)
+-- The text at a key. Returns false when there is none, and nil when the key holds something else.
+local function load_value(key)
   local value = redis.pcall('GET', key)
-  if type(value) == 'table' or (value and #value ~= bytes) then
+  if type(value) == 'table' then
     return nil
   end
   return value
 end
 
--- Keeps a packed state until it is as good as none. Returns whether that worked.
-local function keep_state(key, value, ttl_us)
-  if not writing then
-    return true
+-- The packed state at a key. Returns the value (false when there is none), or nil when the key holds something else.
+local function load_state(key, bytes)
+  local value = load_value(key)
+  if value and #value ~= bytes then
+    return nil
   end
-  local reply = redis.pcall('SET', key, value, 'PX', ceil(max(0, ttl_us) / 1000) + SLACK_MS)
-  if reply.err and reply.err:find('READONLY', 1, true) then
+  return value
+end
+
+-- How long a counter is kept that is as good as none after `ttl_us`.
+local function kept_ms(ttl_us)
+  return ceil(max(0, ttl_us) / 1000) + SLACK_MS
+end
+
+-- Whether a write worked, by what redis.pcall returned. Notes when it met a replica.
+local function worked(reply)
+  local failure = type(reply) == 'table' and reply.err
+  if failure and failure:find('READONLY', 1, true) then
     replica = true
   end
-  return reply.err == nil
+  return not failure
+end
+
+-- Keeps a packed state until it is as good as none. Returns whether that worked.
+local function keep_state(key, value, ttl_us)
+  return not writing or worked(redis.pcall('SET', key, value, 'PX', kept_ms(ttl_us)))
+end
+
+-- Overwrites bytes of a packed state that is there, from an offset on that may be its end. Returns whether that worked;
+-- once one write of a call has, Redis refuses none for want of memory.
+local function keep_bytes(key, offset, bytes)
+  return not writing or worked(redis.pcall('SETRANGE', key, offset, bytes))
+end
+
+-- Keeps a state that is there until it is as good as none. Returns whether that worked.
+local function keep_until(key, ttl_us)
+  return not writing or worked(redis.pcall('PEXPIRE', key, kept_ms(ttl_us)))
 end
 
 local function refuse(status)

@@ -1,5 +1,6 @@
 // The rules in force as text, one line each, for /rlconfig: envoyproxy/ratelimit's line, and behind it what only weir has.
 import type { Limit } from "../core/limit.ts";
+import { WINDOWS } from "../core/limit-spec.ts";
 import type { Rule, RuleTree } from "../core/rule-tree.ts";
 
 /** Empty when no rules are loaded. */
@@ -7,8 +8,9 @@ export function ruleList(tree: RuleTree | undefined): string {
   return (tree?.rules ?? []).map((rule) => `${describe(rule)}\n`).join("");
 }
 
-function sizeOf({ burst, maxDelayUs }: Limit): string {
-  return maxDelayUs === undefined ? `burst: ${burst}` : `max_delay: ${maxDelayUs}us`;
+function sizeOf({ algorithm, burst, maxDelayUs, segments }: Limit): string {
+  if (WINDOWS.has(algorithm)) return segments === undefined ? "" : `, segments: ${segments}`;
+  return maxDelayUs === undefined ? `, burst: ${burst}` : `, max_delay: ${maxDelayUs}us`;
 }
 
 function describe(rule: Rule): string {
@@ -19,7 +21,7 @@ function describe(rule: Rule): string {
   if (limit === undefined) return line;
   const own = [
     limit.unitMultiplier === 1 ? "" : `, unit_multiplier: ${limit.unitMultiplier}`,
-    limit.algorithm === "fixed_window" ? "" : `, algorithm: ${limit.algorithm}, ${sizeOf(limit)}`,
+    limit.algorithm === "fixed_window" ? "" : `, algorithm: ${limit.algorithm}${sizeOf(limit)}`,
   ];
   return line + own.join("");
 }

@@ -1,8 +1,9 @@
-// weir check: reads rule files as the server would and prints every problem.
+// weir check: reads rule files as the server would in this environment and prints every problem.
 import { createHash } from "node:crypto";
 import { readRuleFiles } from "../reload.ts";
 import { compileRules } from "../rules/compile.ts";
 import { formatProblem } from "../rules/problem.ts";
+import { readSettings } from "../settings.ts";
 
 /** Returns the exit code: 0 when the rules would load, 1 when not. */
 export function check(directory: string, mergeDomains: boolean): 0 | 1 {
@@ -17,9 +18,15 @@ export function check(directory: string, mergeDomains: boolean): 0 | 1 {
     process.stderr.write(`${directory} has no rule files: they end in .yaml, .yml or .json\n`);
     return 1;
   }
+  const read = readSettings(process.env);
+  if ("problems" in read) {
+    for (const problem of read.problems) process.stderr.write(`${problem}\n`);
+    return 1;
+  }
   const outcome = compileRules(files, {
     keyPrefix: "",
     mergeDomains,
+    slidingLogMax: read.settings.slidingLogMax,
     sha256: (bytes) => createHash("sha256").update(bytes, "latin1").digest("hex"),
   });
   for (const warning of outcome.warnings) process.stderr.write(`warning: ${formatProblem(warning)}\n`);

@@ -1,4 +1,5 @@
 // A shell line that runs into one of the rules in force, for the first minute with weir.
+import { WINDOWS } from "../core/limit-spec.ts";
 import type { RuleTree } from "../core/rule-tree.ts";
 import { toText } from "../core/text.ts";
 
@@ -27,7 +28,7 @@ function findExample(tree: RuleTree): Example | undefined {
       const [rule] = anyValue?.rules ?? [];
       if (rule?.limit === undefined || rule.shadowMode || rule.quotaMode) continue;
       const { algorithm, requestsPerUnit, burst } = rule.limit;
-      const calls = (algorithm === "fixed_window" ? requestsPerUnit : burst) + 1;
+      const calls = (WINDOWS.has(algorithm) ? requestsPerUnit : burst) + 1;
       if (calls > (best?.calls ?? MOST_CALLS + 1) || requestsPerUnit === 0) continue;
       const request = JSON.stringify({
         domain: toText(domain.name),

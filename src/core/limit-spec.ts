@@ -21,7 +21,20 @@ export const MAX_EXACT = Number.MAX_SAFE_INTEGER;
 /** Largest number of a uint32 field of an answer. */
 export const MAX_UINT32 = 0xffff_ffff;
 
-export type AlgorithmName = "fixed_window" | "gcra" | "leaky_bucket" | "token_bucket";
+export type AlgorithmName =
+  | "fixed_window"
+  | "gcra"
+  | "leaky_bucket"
+  | "sliding_window_counter"
+  | "sliding_window_log"
+  | "token_bucket";
+
+/** Algorithms that count in windows: what may pass at once is their limit, and there is no burst. */
+export const WINDOWS: ReadonlySet<AlgorithmName> = new Set([
+  "fixed_window",
+  "sliding_window_counter",
+  "sliding_window_log",
+]);
 
 /** What a rule or an override says, before an algorithm compiles it. */
 export interface LimitSpec {
@@ -39,6 +52,8 @@ export interface LimitSpec {
    * evenly. It is the period, so `periodUs` is the same number.
    */
   readonly refillIntervalUs?: number | undefined;
+  /** 1 to 100: a `sliding_window_counter` counts so many parts of its window apart. Without it, it weighs whole windows. */
+  readonly segments?: number | undefined;
   /** Whether a refused hit is charged all the same. */
   readonly countDenied: boolean;
   /** Shown in answers; may be empty. */

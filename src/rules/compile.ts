@@ -1,6 +1,7 @@
 // Checked documents to a frozen tree of rules. Everything that depends on a rule alone is computed here, once, so that
 // a request finds it ready. What levels are made of is in level.ts.
 
+import { DEFAULT_LOG_LIMIT } from "../core/algorithms/sliding-log.ts";
 import type { Sha256 } from "../core/counter-key.ts";
 import type { ByteString } from "../core/descriptor.ts";
 import type { DomainRules, Rule, RuleTree } from "../core/rule-tree.ts";
@@ -25,6 +26,8 @@ export interface CompileOptions {
   /** Several files may name one domain; their top-level rules are added together. */
   readonly mergeDomains: boolean;
   readonly sha256: Sha256;
+  /** Largest limit of a sliding_window_log; 1,000 when absent. */
+  readonly slidingLogMax?: number;
 }
 
 export type CompileOutcome =
@@ -125,6 +128,7 @@ function compileDomain(
     name,
     hashTag: hashTag === undefined ? undefined : toBytes(hashTag.value),
     atomic: source.atomic?.value ?? false,
+    slidingLogMax: options.slidingLogMax ?? DEFAULT_LOG_LIMIT,
     keyPrefix: options.keyPrefix,
     sha256: options.sha256,
     findings,

@@ -15,15 +15,14 @@ import {
 } from "../core/rule-tree.ts";
 import { toBytes } from "../core/text.ts";
 import { type Findings, formatPlace, type Place, problemAt, shown } from "./problem.ts";
-import { compileRateLimit } from "./rate-limit.ts";
+import { compileRateLimit, type RateLimitContext } from "./rate-limit.ts";
 import type { Checked } from "./schema.ts";
 
 /** What all rules of a domain have in common, and where they and their problems are collected. */
-export interface DomainContext {
+export interface DomainContext extends RateLimitContext {
   readonly text: string;
   readonly name: ByteString;
   readonly hashTag: ByteString | undefined;
-  readonly atomic: boolean;
   readonly keyPrefix: string;
   readonly sha256: Sha256;
   readonly findings: Findings;
@@ -168,7 +167,7 @@ function compileRule(
   rateLimit: Checked<"rate_limit">,
   here: Above,
 ): Rule {
-  const { limit, unlimited, name, replaces } = compileRateLimit(rateLimit, domain.atomic, domain.findings);
+  const { limit, unlimited, name, replaces } = compileRateLimit(rateLimit, domain, domain.findings);
   const { place, fields } = descriptor;
   // An unlimited rule keeps no counter; its plan only has to be well-formed.
   const { shape, periodUs } = limit ?? { shape: "fixed_window", periodUs: US_PER_SECOND };

@@ -2,9 +2,10 @@
 // contradicts something else is reported; the numbers themselves are checked by the algorithm.
 import { MAX_PERIOD_US } from "../core/algorithms/algorithm.ts";
 import { compileLimit } from "../core/algorithms/registry.ts";
+import { MAX_LOG_LIMIT } from "../core/algorithms/sliding-log.ts";
 import { parseDuration } from "../core/duration.ts";
 import type { Limit } from "../core/limit.ts";
-import { type AlgorithmName, UNIT_SECONDS, type Unit, US_PER_SECOND } from "../core/limit-spec.ts";
+import { type AlgorithmName, UNIT_SECONDS, type Unit, US_PER_SECOND, WINDOWS } from "../core/limit-spec.ts";
 import { nearestWord } from "./nearest-word.ts";
 import { type Findings, problemAt, shown } from "./problem.ts";
 import type { Checked, Given } from "./schema.ts";
@@ -15,6 +16,14 @@ export interface RateLimit {
   readonly unlimited: boolean;
   readonly name: string;
   readonly replaces: readonly string[];
+}
+
+/** What a limit depends on beside its own words. */
+export interface RateLimitContext {
+  /** The domain charges requests to all of their limits or none, so refused hits to none. */
+  readonly atomic: boolean;
+  /** Largest limit of a sliding_window_log. */
+  readonly slidingLogMax: number;
 }
 
 type RateLimitMap = Checked<"rate_limit">;
@@ -28,11 +37,11 @@ const COUNTING_WORDS = [
   "burst",
   "max_delay",
   "refill_interval",
+  "segments",
   "count_denied",
 ] as const;
 
-/** @param atomic whether the domain charges requests to all of their limits or none, so refused hits to none */
-export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings: Findings): RateLimit {
+export function compileRateLimit(given: RateLimitMap, context: RateLimitContext, findings: Findings): RateLimit {
   const { fields } = given;
   const unlimited = fields.unlimited?.value ?? false;
   const name = fields.name?.value ?? "";
@@ -43,7 +52,7 @@ export function compileRateLimit(given: RateLimitMap, atomic: boolean, findings:
   }
   if (unlimited) checkUnlimited(given, findings);
   return Object.freeze({
-    limit: unlimited ? undefined : limitOf(given, name, atomic, findings),
+    limit: unlimited ? undefined : limitOf(given, name, context, findings),
     unlimited,
     name,
     replaces: Object.freeze((fields.replaces?.value ?? []).map((replaced) => replaced.fields.name?.value ?? "")),
@@ -66,7 +75,12 @@ function checkUnlimited(given: RateLimitMap, findings: Findings): void {
   }
 }
 
-function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: Findings): Limit | undefined {
+function limitOf(
+  given: RateLimitMap,
+  name: string,
+  { atomic, slidingLogMax }: RateLimitContext,
+  findings: Findings,
+): Limit | undefined {
   const { fields } = given;
   const { max_delay: maxDelay, refill_interval: refillInterval } = fields;
   const algorithm = fields.algorithm?.value ?? "fixed_window";
@@ -77,6 +91,12 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
   const periodUs = isPeriod ? refillIntervalUs : periodOf(given, findings);
   if (periodUs === undefined || !inPlace || !given.complete) return undefined;
   if (maxDelay !== undefined && maxDelayUs === undefined) return undefined;
+  if (algorithm === "sliding_window_log" && (fields.requests_per_unit?.value ?? 0) > slidingLogMax) {
+    const raise = slidingLogMax < MAX_LOG_LIMIT ? `, raise WEIR_SLIDING_LOG_MAX (up to ${MAX_LOG_LIMIT})` : "";
+    const message = `a sliding_window_log remembers every hit and so takes at most ${slidingLogMax} per window: lower the limit${raise} or use another algorithm`;
+    report(findings, given, fields.requests_per_unit ?? given, message);
+    return undefined;
+  }
   const requestsPerUnit = fields.requests_per_unit?.value ?? 0;
   const limit = compileLimit({
     algorithm,
@@ -85,6 +105,7 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
     burst: fields.burst?.value ?? Math.max(requestsPerUnit, 1),
     maxDelayUs,
     refillIntervalUs,
+    segments: fields.segments?.value,
     countDenied: fields.count_denied?.value ?? (algorithm === "fixed_window" && !atomic),
     name,
   });
@@ -96,7 +117,7 @@ function limitOf(given: RateLimitMap, name: string, atomic: boolean, findings: F
 /** Whether every word means something for the algorithm and beside the others. Those that do not are reported. */
 function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, atomic: boolean, findings: Findings): boolean {
   const { burst, max_delay: maxDelay, refill_interval: refillInterval, unit, period } = given.fields;
-  const { count_denied: countDenied } = given.fields;
+  const { count_denied: countDenied, segments } = given.fields;
   let inPlace = true;
   const refuse = (field: Pick<Given<unknown>, "place">, message: string): void => {
     report(findings, given, field, message);
@@ -107,8 +128,17 @@ function areWordsInPlace(given: RateLimitMap, algorithm: AlgorithmName, atomic: 
   }
   // What was refused may be the algorithm, and then it is not a fixed_window.
   if (given.fields.algorithm === undefined && !given.complete) return false;
-  if (burst !== undefined && algorithm === "fixed_window") {
-    refuse(burst, "a fixed_window has no `burst`: remove it, or set `algorithm` to gcra, leaky_bucket or token_bucket");
+  if (burst !== undefined && WINDOWS.has(algorithm)) {
+    refuse(
+      burst,
+      `a ${algorithm} has no \`burst\`: remove it, or set \`algorithm\` to gcra, leaky_bucket or token_bucket`,
+    );
+  }
+  if (segments !== undefined && algorithm !== "sliding_window_counter") {
+    refuse(
+      segments,
+      "`segments` belongs to sliding_window_counter: remove it, or set `algorithm` to sliding_window_counter",
+    );
   }
   if (maxDelay !== undefined && algorithm !== "leaky_bucket") {
     refuse(maxDelay, "`max_delay` belongs to leaky_bucket: remove it, or set `algorithm` to leaky_bucket");

@@ -2,6 +2,7 @@
 // its messages and the JSON Schema for editors all come from it. What words mean together is decided in compile.ts.
 
 import { ALGORITHMS } from "../core/algorithms/registry.ts";
+import { MAX_SEGMENTS } from "../core/algorithms/sliding-counter-segments.ts";
 import { DURATION_PATTERN } from "../core/duration.ts";
 import { type AlgorithmName, MAX_UINT32, UNIT_SECONDS, type Unit } from "../core/limit-spec.ts";
 import type { JsonObject } from "../core/rule-tree.ts";
@@ -128,6 +129,12 @@ export const SHAPES = {
       kind: "text",
       pattern: DURATION_PATTERN,
       help: "Period of a token_bucket that gains requests_per_unit at once at the end of each (10s), not evenly.",
+    },
+    segments: {
+      kind: "integer",
+      min: 1,
+      max: MAX_SEGMENTS,
+      help: "Makes a sliding_window_counter count so many parts of its window apart, and never let more than the limit pass.",
     },
     count_denied: {
       kind: "flag",

@@ -18,6 +18,11 @@ descriptors:
   expect(exampleCall(tree, "[::]:1")).toContain("http://localhost:1/json");
 });
 
+it("takes the limit of a window, which has no burst", () => {
+  const rule = "{ key: few, rate_limit: { algorithm: sliding_window_log, unit: day, requests_per_unit: 2 } }";
+  expect(exampleCall(rulesOf(`{ domain: d, descriptors: [${rule}] }`), "localhost:1")).toContain("$(seq 3)");
+});
+
 it("is silent when no rule would refuse after a few calls", () => {
   expect(exampleCall(rulesOf("domain: d"), "localhost:1")).toBeUndefined();
 });

@@ -13,7 +13,7 @@ type Name = (typeof NAMES)[number];
 
 /** Hits per hour of each counter. The clock stands still, so nothing ever comes back by itself. */
 const LIMITS: Readonly<Record<Name, number>> = { a: 2, b: 4, c: 6 };
-const ALGORITHMS = ["fixed_window", "gcra"] as const;
+const ALGORITHMS = ["fixed_window", "gcra", "sliding_window_counter", "sliding_window_log"] as const;
 
 interface Question {
   readonly name: Name;

@@ -265,6 +265,86 @@ describe("counters in Redis", () => {
   });
 });
 
+describe("a sliding window log in Redis", () => {
+  const LOG = makeLimit({ algorithm: "sliding_window_log", requestsPerUnit: 5, periodUs: HOUR });
+  const WRITES = ["set", "setrange", "pexpire", "append", "del"];
+  const writes = async (): Promise<number> => {
+    let calls = 0;
+    for (const command of WRITES) calls += await callsOf(command);
+    return calls;
+  };
+
+  it("takes 12 bytes for each microsecond with hits, and expires a window after the newest", async () => {
+    const key = `${prefix}log`;
+    for (let hit = 0; hit < 3; hit++) await ask(redis.store, { key, limit: LOG, hits: 1 });
+    expect(await redis.client.strlen(key)).toBe(4 + 3 * 12);
+    const ttlMs = await redis.client.pttl(key);
+    expect(ttlMs).toBeLessThanOrEqual(3_601_000);
+    expect(ttlMs).toBeGreaterThan(3_600_000);
+  });
+
+  it("is not written by refusals and looks, and by a hit without moving the others", async () => {
+    const key = `${prefix}log`;
+    await ask(redis.store, { key, limit: LOG, hits: 3 });
+    const [before, sets] = [await writes(), await callsOf("set")];
+    await ask(redis.store, { key, limit: LOG, hits: 3 });
+    await ask(redis.store, { key, limit: LOG, hits: 0 });
+    expect(await writes()).toBe(before);
+    await ask(redis.store, { key, limit: LOG, hits: 1 });
+    expect(await callsOf("set")).toBe(sets);
+  });
+
+  it("stays as small when refused hits are counted", async () => {
+    const key = `${prefix}log`;
+    const limit = makeLimit({ algorithm: "sliding_window_log", requestsPerUnit: 5, periodUs: HOUR, countDenied: true });
+    for (let hit = 0; hit < 40; hit++) {
+      await ask(redis.store, { key, limit, hits: 1 });
+      expect(await redis.client.strlen(key)).toBeLessThanOrEqual(4 + 7 * 12);
+    }
+  });
+
+  it.each([0, 3, 15, 17])("is not mistaken for a text of %d bytes", async (bytes) => {
+    const key = `${prefix}log`;
+    await redis.client.set(key, "x".repeat(bytes));
+    await expect(ask(redis.store, { key, limit: LOG, hits: 1 })).rejects.toThrow("something else");
+  });
+
+  it("is not written when Redis is full, not even in part", async () => {
+    const key = `${prefix}log`;
+    await ask(redis.store, { key, limit: LOG, hits: 1 });
+    const before = await redis.client.getBuffer(key);
+    await redis.client.config("SET", "maxmemory", "1");
+    try {
+      await expect(ask(redis.store, { key, limit: LOG, hits: 1 })).rejects.toThrow("refused to write");
+      expect(await redis.client.getBuffer(key)).toEqual(before);
+    } finally {
+      await redis.client.config("SET", "maxmemory", "0");
+    }
+  });
+});
+
+describe("a sliding window counter in Redis", () => {
+  const counter = (segments?: number) =>
+    makeLimit({ algorithm: "sliding_window_counter", requestsPerUnit: 5, periodUs: HOUR, segments });
+
+  it.each<[number | undefined, number]>([
+    [undefined, 3],
+    [1, 3],
+    [6, 8],
+    [100, 102],
+  ])("in segments: %s keeps %d numbers, whatever comes", async (segments, numbers) => {
+    const [key, limit] = [`${prefix}counter`, counter(segments)];
+    for (let hit = 0; hit < 7; hit++) await ask(redis.store, { key, limit, hits: 1 });
+    expect(await redis.client.strlen(key)).toBe(8 * numbers);
+  });
+
+  it("refuses a state with another number of segments", async () => {
+    const key = `${prefix}counter`;
+    await ask(redis.store, { key, limit: counter(6), hits: 1 });
+    await expect(ask(redis.store, { key, limit: counter(7), hits: 1 })).rejects.toThrow("something else");
+  });
+});
+
 describe("the server", () => {
   it("is warned about when its eviction policy may drop counters", async () => {
     expect(redis.warnings).toEqual([]);

@@ -83,6 +83,117 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    name: "sliding log: 5 a second",
+    limit: { algorithm: "sliding_window_log", requestsPerUnit: 5, periodUs: SECOND },
+    rows: [
+      // at ms  hits  |     left  reset   retry
+      [0, 6, "no", 5, 0, NEVER],
+      [0, 2, "ok", 3, 1_000, 0],
+      [400, 2, "ok", 1, 1_000, 0],
+      [700, 1, "ok", 0, 1_000, 0],
+      [700, 0, "no", 0, 1_000, 300], // a look is answered as one hit would be
+      [700, 3, "no", 0, 1_000, 700], // three fit when the hits of 0 and of 400 have left
+      [999.999, 1, "no", 0, 700.001, 0.001],
+      [1_000, 0, "ok", 2, 700, 0], // a hit leaves exactly a second after it came
+      [1_000, 2, "ok", 0, 1_000, 0],
+      [1_000, -1, "ok", 1, 1_000, 0], // given back from the newest
+      [1_000, -2, "ok", 3, 400, 0], // also that of 700: those of 400 are left and leave first
+      [1_000, -9, "ok", 5, 0, 0],
+      [1_000, 5, "ok", 0, 1_000, 0],
+      [2_000, 5, "ok", 0, 1_000, 0],
+      [9_000, 0, "ok", 5, 0, 0],
+    ],
+  },
+  {
+    name: "sliding log: the clock steps back",
+    limit: { algorithm: "sliding_window_log", requestsPerUnit: 3, periodUs: 10 * SECOND },
+    rows: [
+      [0, 1, "ok", 2, 10_000, 0],
+      [20_000, 1, "ok", 2, 10_000, 0],
+      [16_000, 1, "ok", 1, 14_000, 0], // as if it were 20 s: what had left the window does not come back
+      [15_000, 2, "no", 1, 15_000, 15_000], // 5 s is still believed; times count from the clock
+      [14_999.999, 0, "ok", 1, 10_000, 0], // 1 us more is not: hits ahead of the clock are hits of now
+      [24_999.998, 2, "no", 1, 0.001, 0.001],
+      [24_999.999, 3, "ok", 0, 10_000, 0],
+    ],
+  },
+  {
+    name: "sliding log: refused hits are counted when the rule says so",
+    limit: { algorithm: "sliding_window_log", requestsPerUnit: 3, periodUs: SECOND, countDenied: true },
+    rows: [
+      [0, 2, "ok", 1, 1_000, 0],
+      [300, 2, "no", 0, 1_000, 1_000], // 3 are remembered, the newest: 1 of 0 and 2 of 300
+      [600, 1, "no", 0, 1_000, 700], // 2 of 300 and 1 of 600
+      [999, 9, "no", 0, 1_000, NEVER], // 3 of 999
+      [1_998.999, 1, "no", 0, 1_000, 0.001], // 2 of 999 and 1 of now
+      [1_999, 1, "ok", 1, 1_000, 0],
+      [1_999, -1, "ok", 2, 999.999, 0],
+    ],
+  },
+  {
+    name: "sliding counter: 10 in 10 s",
+    limit: { algorithm: "sliding_window_counter", requestsPerUnit: 10, periodUs: 10 * SECOND },
+    rows: [
+      // at ms  hits  |     left  reset   retry
+      [0, 11, "no", 10, 0, NEVER],
+      [6_000, 8, "ok", 2, 14_000, 0],
+      [7_000, 3, "no", 2, 13_000, 4_250], // at 11.25 s, 8.75 s of 10 are covered: 7 of 8 hits
+      [11_249.999, 3, "no", 2, 8_750.001, 0.001],
+      [11_250, 3, "ok", 0, 18_750, 0],
+      [11_250, 0, "no", 0, 18_750, 1_250], // a look is answered as one hit would be
+      [11_250, 10, "no", 0, 18_750, 18_750], // in the next window there are still 3: all ten only in the one after
+      [11_250, 8, "no", 0, 18_750, 12_083.334], // at 23.3 s, 2/3 of 3 hits are covered
+      [20_000, 0, "ok", 7, 10_000, 0], // of 8 nothing is covered, of 3 everything
+      [20_000, 2, "ok", 5, 20_000, 0],
+      [20_000, -4, "ok", 9, 10_000, 0], // the newest first: both of now, and 2 of the window before
+      [20_000, -9, "ok", 10, 0, 0],
+    ],
+  },
+  {
+    name: "sliding counter: the clock steps back",
+    limit: { algorithm: "sliding_window_counter", requestsPerUnit: 10, periodUs: 10 * SECOND },
+    rows: [
+      [5_000, 4, "ok", 6, 15_000, 0],
+      [15_000, 2, "ok", 6, 15_000, 0], // half of 4
+      [10_000, 0, "ok", 4, 20_000, 0], // all of 4 are covered again
+      [5_000, 4, "ok", 0, 25_000, 0], // still in the window of 10 s, in which time has not begun: 5 s is still believed
+      [5_000, 1, "no", 0, 25_000, 7_500], // times count from the clock
+      [4_999.999, 1, "no", 0, 15_000.001, 6_000.001], // 1 us more is not: what counted was all hit now
+      [9_999.999, 0, "no", 0, 10_000.001, 1_000.001],
+    ],
+  },
+  {
+    name: "sliding counter: refused hits are counted when the rule says so",
+    limit: { algorithm: "sliding_window_counter", requestsPerUnit: 4, periodUs: 10 * SECOND, countDenied: true },
+    rows: [
+      [0, 3, "ok", 1, 20_000, 0],
+      [0, 5, "no", 0, 20_000, NEVER], // 8 used
+      [5_000, 0, "no", 0, 15_000, 11_250], // in the next window, when 3 of 8 are covered
+      [16_250, 1, "ok", 0, 13_750, 0],
+    ],
+  },
+  {
+    name: "sliding counter: 10 in 10 s, in 5 segments",
+    limit: { algorithm: "sliding_window_counter", requestsPerUnit: 10, periodUs: 10 * SECOND, segments: 5 },
+    rows: [
+      [1_000, 4, "ok", 6, 11_000, 0], // they count until five segments after their own have passed
+      [3_000, 5, "ok", 1, 11_000, 0],
+      [3_000, 5, "no", 1, 11_000, 9_000],
+      [3_000, 6, "no", 1, 11_000, 11_000],
+      [11_999.999, 5, "no", 1, 2_000.001, 0.001],
+      [12_000, 5, "ok", 0, 12_000, 0],
+      [12_000, 1, "no", 0, 12_000, 2_000],
+      [12_000, -6, "ok", 6, 2_000, 0], // the newest first: 5 of now, and 1 of 3 s
+      [8_000, 0, "ok", 6, 6_000, 0], // the clock steps back, and the segment of 12 s stays
+      [6_999.999, 0, "ok", 6, 7_000.001, 0], // nor when it is from a bad clock: 4 hits of 3 s are none of the future
+      [6_999.999, 2, "ok", 4, 11_000.001, 0],
+      [12_000, 3, "ok", 1, 12_000, 0],
+      [2_000, 0, "ok", 1, 12_000, 0], // all that lies ahead are hits of now
+      [13_999.999, 2, "no", 1, 0.001, 0.001],
+      [30_000, 10, "ok", 0, 12_000, 0],
+    ],
+  },
+  {
     name: "gcra: 5 a second, burst 5",
     limit: { algorithm: "gcra", requestsPerUnit: 5, periodUs: SECOND },
     rows: [

@@ -55,6 +55,8 @@ describe("a compiled limit", () => {
     ["fixed_window", false],
     ["gcra", true],
     ["leaky_bucket", true],
+    ["sliding_window_counter", true],
+    ["sliding_window_log", true],
     ["token_bucket", true],
   ] as const)("of %s with nothing per unit is never passed: %s", (algorithm, never) => {
     const limit = compileLimit(limitSpec({ algorithm, requestsPerUnit: 0, periodUs: MINUTE }));

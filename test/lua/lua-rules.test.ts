@@ -17,7 +17,8 @@ const files = [
   ...luaFiles("lua/").map((name) => `lua/${name}`),
   ...luaFiles("lua/lib/").map((name) => `lua/lib/${name}`),
 ];
-const fileOf = (handler: string): string => `${handler.replaceAll(/[_.]/g, "-")}.lua`;
+const fileOf = (handler: string): string =>
+  `${handler.replace("sliding_window", "sliding").replaceAll(/[_.]/g, "-")}.lua`;
 
 /** For each rule, a script that breaks it on its first line. */
 const BREAKERS: Readonly<Record<string, readonly string[]>> = {
@@ -111,6 +112,7 @@ describe("files", () => {
         burst: 7,
         countDenied: true,
         maxDelayUs: 1,
+        segments: 6,
       }),
     );
     if ("problem" in compiled) throw new Error(compiled.problem);

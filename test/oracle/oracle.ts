@@ -9,6 +9,7 @@ export interface OracleLimit {
   readonly countDenied: boolean;
   readonly maxDelayUs?: number | undefined;
   readonly refillIntervalUs?: number | undefined;
+  readonly segments?: number | undefined;
 }
 
 export interface OracleAnswer {

@@ -6,13 +6,19 @@ import { fixedWindowOracle, type WindowModel } from "./fixed-window.ts";
 import { type IntervalModel, intervalOracle } from "./interval.ts";
 import { type LevelModel, levelOracle } from "./level.ts";
 import type { Oracle, OracleAnswer, OracleLimit, OracleStep } from "./oracle.ts";
+import { type SegmentsModel, segmentsOracle } from "./segments.ts";
 import { type ShaperModel, shaperOracle } from "./shaper.ts";
+import { type PairModel, slidingCounterOracle } from "./sliding-counter.ts";
+import { type LogModel, slidingLogOracle } from "./sliding-log.ts";
 
 export type CounterModel = (
   | { readonly kind: "window"; readonly state: WindowModel }
   | { readonly kind: "interval"; readonly state: IntervalModel }
   | { readonly kind: "level"; readonly state: LevelModel }
   | { readonly kind: "shaper"; readonly state: ShaperModel }
+  | { readonly kind: "log"; readonly state: LogModel }
+  | { readonly kind: "pair"; readonly state: PairModel }
+  | { readonly kind: "segments"; readonly state: SegmentsModel }
 ) & {
   /** When it was last written, microseconds since 1970. */
   readonly writtenUs: number;
@@ -68,6 +74,12 @@ function freshUs(counter: CounterModel): number {
       return levelOracle.freshFromUs(counter.state, counter.writtenUs);
     case "shaper":
       return shaperOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "log":
+      return slidingLogOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "pair":
+      return slidingCounterOracle.freshFromUs(counter.state, counter.writtenUs);
+    case "segments":
+      return segmentsOracle.freshFromUs(counter.state, counter.writtenUs);
   }
 }
 
@@ -75,6 +87,8 @@ function freshUs(counter: CounterModel): number {
 function kindOf({ algorithm, limit }: OracleCheck): CounterModel["kind"] {
   if (algorithm === "fixed_window") return "window";
   if (algorithm === "leaky_bucket" && limit.maxDelayUs !== undefined) return "shaper";
+  if (algorithm === "sliding_window_log") return "log";
+  if (algorithm === "sliding_window_counter") return limit.segments === undefined ? "pair" : "segments";
   return algorithm === "token_bucket" && limit.refillIntervalUs !== undefined ? "interval" : "level";
 }
 
@@ -159,6 +173,24 @@ function stepsOf(world: World, check: OracleCheck, nowUs: number): { answer: Ora
       }));
     case "shaper":
       return steps(shaperOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "log":
+      return steps(slidingLogOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "pair":
+      return steps(slidingCounterOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
+        kind,
+        state,
+        writtenUs: nowUs,
+      }));
+    case "segments":
+      return steps(segmentsOracle, counter?.kind === kind ? counter.state : undefined, (state) => ({
         kind,
         state,
         writtenUs: nowUs,

@@ -52,8 +52,19 @@ const maxDelayUs = fc.oneof(
 );
 
 /** Limits with one shape of state, as those of one key are: windows and intervals keep their period, others may change all. */
+/** Limits of one window that is cut into so many segments. */
+const segmented = fc.tuple(periodUs, fc.integer({ min: 1, max: 12 })).chain(([period, segments]) =>
+  limitsOf(fc.constant<AlgorithmName>("sliding_window_counter"), fc.constant(period)).map(({ limits }) => ({
+    limits: limits.map((sketch) => ({ ...sketch, segments: Math.min(segments, period) })),
+  })),
+);
+
+/** Limits with one shape of state, as those of one key are: windows keep their period, levels may change all. */
 const counter = fc.oneof(
   periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("fixed_window"), fc.constant(period))),
+  periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("sliding_window_log"), fc.constant(period))),
+  periodUs.chain((period) => limitsOf(fc.constant<AlgorithmName>("sliding_window_counter"), fc.constant(period))),
+  segmented,
   limitsOf(fc.constant<AlgorithmName>("gcra"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs),
   limitsOf(fc.constant<AlgorithmName>("leaky_bucket"), periodUs, maxDelayUs),

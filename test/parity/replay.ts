@@ -11,7 +11,7 @@ import { type FakeClock, START_US } from "../support/fake-clock.ts";
 import { makeLimit } from "../support/make-limit.ts";
 import { type OpenRedisStore, randomPrefix } from "../support/redis-store.ts";
 import type { History, Move, RelativeHits, Step } from "./history.ts";
-import { stateBytes } from "./state-bytes.ts";
+import { keptText, stateText } from "./state-bytes.ts";
 
 /** Redis and its clock, which the replay sets. */
 export interface RedisSide extends OpenRedisStore {
@@ -159,15 +159,16 @@ class Replay {
 
   /** @param tookMs an upper bound on how long ago, in real time, anything was written */
   verifyKept(kept: ReadonlyMap<string, Kept>, tookMs: number): void {
-    const bytesIn = (world: World): string[] =>
+    const rightIn = (world: World): string[] =>
       [...kept.keys()].map((key) => {
         const counter = world.get(key);
-        return counter === undefined ? "nothing" : stateBytes(counter).toString("hex");
+        return counter === undefined ? "nothing" : stateText(counter);
       });
-    const found = [...kept.values()].map(({ bytes }) => bytes?.toString("hex") ?? "nothing");
-    const matching = this.#oracle.worlds.filter((world) => bytesIn(world).join() === found.join());
+    const foundIn = (world: World): string[] =>
+      [...kept].map(([key, { bytes }]) => (bytes === null ? "nothing" : keptText(bytes, world.get(key))));
+    const matching = this.#oracle.worlds.filter((world) => rightIn(world).join("|") === foundIn(world).join("|"));
     const [first = EMPTY_WORLD] = this.#oracle.worlds;
-    if (matching.length === 0) expect(found, "bytes in Redis").toEqual(bytesIn(first));
+    if (matching.length === 0) expect(foundIn(first), "kept in Redis").toEqual(rightIn(first));
     for (const [key, { ttlMs }] of kept) {
       const livesMs = matching.flatMap((world) => {
         const counter = world.get(key);

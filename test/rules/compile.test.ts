@@ -32,6 +32,24 @@ function isDeeplyFrozen(value: unknown): boolean {
   return Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen);
 }
 
+describe("the largest limit of a sliding_window_log", () => {
+  const problemsOf = (requestsPerUnit: number, changed: Partial<CompileOptions>): number => {
+    const limit = `{ algorithm: sliding_window_log, unit: hour, requests_per_unit: ${requestsPerUnit} }`;
+    const text = `{ domain: d, descriptors: [{ key: a, rate_limit: ${limit} }] }`;
+    const outcome = compileRules([{ name: "r.yaml", text }], { ...options, ...changed });
+    return "problems" in outcome ? outcome.problems.length : 0;
+  };
+
+  it.each<[number, Partial<CompileOptions>]>([
+    [1_000, {}],
+    [2, { slidingLogMax: 2 }],
+    [10_000, { slidingLogMax: 10_000 }],
+  ])("is %d with %j", (most, changed) => {
+    expect(problemsOf(most, changed)).toBe(0);
+    expect(problemsOf(most + 1, changed)).toBe(1);
+  });
+});
+
 describe("compiling rules", () => {
   it("computes all that depends on a rule alone", () => {
     const tree = treeOf(`

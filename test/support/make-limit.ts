@@ -23,6 +23,8 @@ export interface LimitSketch {
   readonly maxDelayUs?: number | undefined;
   /** The period, for a token bucket that refills at intervals. */
   readonly refillIntervalUs?: number | undefined;
+  /** Cuts the window of a sliding window counter. */
+  readonly segments?: number | undefined;
   readonly name?: string;
 }
 

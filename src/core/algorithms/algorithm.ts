@@ -3,7 +3,7 @@
 import type { Decision } from "../decision.ts";
 import type { AlgorithmName, LimitSpec } from "../limit-spec.ts";
 
-/** Each algorithm has its own; stores only keep and copy them. Flat: a copy of its fields is a copy of it. */
+/** Each algorithm has its own; stores only keep and copy them. */
 export type AlgorithmState = object;
 
 /** The algorithm's numbers for one limit, in the order that both twins read them. */
@@ -13,7 +13,11 @@ export type Params = readonly number[];
 export type Compiled = { readonly params: Params } | { readonly problem: string };
 
 /** What lua/ registers: the algorithms of rules, and forms of them that keep a state of another kind. */
-export type HandlerName = AlgorithmName | "leaky_bucket.shaper" | "token_bucket.interval";
+export type HandlerName =
+  | AlgorithmName
+  | "leaky_bucket.shaper"
+  | "sliding_window_counter.segments"
+  | "token_bucket.interval";
 
 export interface Algorithm<State extends AlgorithmState = AlgorithmState> {
   readonly name: HandlerName;
@@ -22,6 +26,8 @@ export interface Algorithm<State extends AlgorithmState = AlgorithmState> {
   compile(spec: LimitSpec): Compiled;
   /** The state of a counter that was never touched. */
   init(): State;
+  /** A state of its own with the same content; where absent, the state is flat and a copy of its fields does. */
+  copy?(state: State): State;
   /**
    * Judges `hits` at `nowUs`, changes `state` accordingly and fills `out`.
    *

@@ -21,7 +21,8 @@ export interface LevelState {
   level: number;
 }
 
-const TICKS_US = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+/** Microseconds per tick to choose from, finest first. */
+export const TICKS_US = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 
 /**
  * Parameters: [q, n, w, burst, 1 if refused hits are charged]. The tick is the finest one that divides the period and

@@ -1,5 +1,5 @@
 // The store without Redis: counters of this process alone, answered at once.
-import type { AlgorithmState } from "../../core/algorithms/algorithm.ts";
+import { copyState } from "../../core/algorithms/registry.ts";
 import { type Decision, newDecision } from "../../core/decision.ts";
 import { judgeTogether } from "../../core/judge-together.ts";
 import type { Check, CheckMode, Clock, Store } from "../../core/ports.ts";
@@ -80,7 +80,8 @@ export class MemoryStore implements Store {
   /** Answers as if the hits were charged, and changes nothing. */
   #look(check: Check, hits: number, nowUs: number, decision: Decision): void {
     const { handler, params } = check.limit;
-    const state: AlgorithmState = { ...(this.#counters.get(check.key)?.state ?? handler.init()) };
+    const known = this.#counters.get(check.key);
+    const state = known === undefined ? handler.init() : copyState(handler, known.state);
     handler.step(state, params, nowUs, hits, decision);
   }
 }

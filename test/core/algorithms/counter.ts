@@ -1,5 +1,6 @@
 // One counter of an algorithm, without a store: what the property tests play with.
 import type { AlgorithmState } from "../../../src/core/algorithms/algorithm.ts";
+import { copyState } from "../../../src/core/algorithms/registry.ts";
 import { type Decision, newDecision } from "../../../src/core/decision.ts";
 import type { Limit } from "../../../src/core/limit.ts";
 
@@ -27,7 +28,7 @@ export class Counter {
 
   /** A counter in the same state, under another limit if one is given. */
   copy(limit = this.#limit): Counter {
-    return new Counter(limit, { ...this.#state });
+    return new Counter(limit, copyState(this.#limit.handler, this.#state));
   }
 
   /** Microseconds after which the counter may be dropped. */

@@ -1,6 +1,7 @@
 // Random pasts of a counter, for property tests: a limit, and what came before now.
 import { compileLimit } from "../../../src/core/algorithms/registry.ts";
 import type { Limit } from "../../../src/core/limit.ts";
+import { WINDOWS } from "../../../src/core/limit-spec.ts";
 import { START_US } from "../../support/fake-clock.ts";
 import { DAY, HOUR, type LimitSketch, limitSpec, MINUTE, makeLimit, SECOND } from "../../support/make-limit.ts";
 import { fc } from "../../support/property.ts";
@@ -41,7 +42,7 @@ interface Numbers {
   readonly burst: number;
 }
 
-/** A limit of the variant. The burst of a shaper becomes a delay that lets about as many hits come at once. */
+/** A limit of the variant. The burst of a shaper becomes a delay that lets about as many hits come at once, that of segments a number of them. */
 export function sketchOf(variant: Variant, { requestsPerUnit, periodUs, burst }: Numbers): LimitSketch {
   const { handler, countDenied } = partsOf(variant);
   switch (handler) {
@@ -52,6 +53,10 @@ export function sketchOf(variant: Variant, { requestsPerUnit, periodUs, burst }:
     case "token_bucket.interval": {
       const interval = { periodUs, refillIntervalUs: periodUs };
       return { algorithm: "token_bucket", requestsPerUnit, ...interval, burst, countDenied };
+    }
+    case "sliding_window_counter.segments": {
+      const segments = Math.min(periodUs, 1 + (burst % 12));
+      return { algorithm: "sliding_window_counter", requestsPerUnit, periodUs, segments, countDenied };
     }
     default:
       return { algorithm: handler, requestsPerUnit, periodUs, burst, countDenied };
@@ -90,12 +95,14 @@ export function largestLimits(variant: Variant): fc.Arbitrary<LimitSketch> {
     .filter(isAccepted);
 }
 
-/** The limit with the largest burst, or the longest delay, with which it compiles. */
+/** The limit with the largest burst, or the longest delay, with which it compiles; a window with so many hits, or as many as do. */
 function largestOf(sketch: LimitSketch): LimitSketch {
   const shapes = sketch.maxDelayUs !== undefined;
-  const sized = (size: number): LimitSketch => ({ ...sketch, ...(shapes ? { maxDelayUs: size } : { burst: size }) });
+  const windows = WINDOWS.has(sketch.algorithm);
+  const word = windows ? "requestsPerUnit" : shapes ? "maxDelayUs" : "burst";
+  const sized = (size: number): LimitSketch => ({ ...sketch, [word]: size });
   let accepted = 0;
-  let refused = shapes ? 2 ** 53 - 1 : LARGEST_UINT32 + 1;
+  let refused = windows ? sketch.requestsPerUnit + 1 : shapes ? 2 ** 53 - 1 : LARGEST_UINT32 + 1;
   while (refused - accepted > 1) {
     const size = accepted + Math.floor((refused - accepted) / 2);
     if (isAccepted(sized(size))) accepted = size;
@@ -105,13 +112,13 @@ function largestOf(sketch: LimitSketch): LimitSketch {
 }
 
 function isAccepted(sketch: LimitSketch): boolean {
-  return sketch.burst !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
+  return sketch.burst !== 0 && sketch.requestsPerUnit !== 0 && !("problem" in compileLimit(limitSpec(sketch)));
 }
 
 /** The sketch as a limit whose counter has the same key: where the period says when something comes, it stays. */
 export function sameKey(sketch: LimitSketch, limit: LimitSketch): LimitSketch {
-  const { algorithm, periodUs, refillIntervalUs } = limit;
-  if (algorithm === "fixed_window") return { ...sketch, periodUs };
+  const { algorithm, periodUs, refillIntervalUs, segments } = limit;
+  if (WINDOWS.has(algorithm)) return { ...sketch, periodUs, segments };
   if (refillIntervalUs === undefined) return sketch;
   // No larger than what would be refilled within 142 years.
   const burst = Math.min(sketch.burst ?? 1, sketch.requestsPerUnit * Math.floor(2 ** 52 / periodUs));
