@@ -35,9 +35,10 @@ const NODE_TIMEOUT_MS = 1_000;
 
 export async function startCluster(args: readonly string[] = []): Promise<RedisCluster> {
   const folder = mkdtempSync(join(tmpdir(), "weir-cluster-"));
-  const nodes = await Promise.all(
+  const started = await Promise.allSettled(
     [0, 1, 2, 3, 4, 5].map((index) => startNode(join(folder, `${index}.conf`), folder, args)),
   );
+  const nodes = started.flatMap((node) => (node.status === "fulfilled" ? [node.value] : []));
   const stop = async (): Promise<void> => {
     for (const { admin, server } of nodes) {
       admin.disconnect();
@@ -47,6 +48,7 @@ export async function startCluster(args: readonly string[] = []): Promise<RedisC
     rmSync(folder, { recursive: true });
   };
   try {
+    for (const node of started) if (node.status === "rejected") throw node.reason;
     return { ...(await join3x2(nodes)), stop };
   } catch (error) {
     await stop();

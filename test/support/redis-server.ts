@@ -15,6 +15,12 @@ export interface RedisServer {
 
 const ATTEMPTS = 5;
 
+// Also those whose test ended before it could stop them.
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** @param args further arguments of redis-server; `port` starts it on that port instead of a free one. */
 export async function startRedis(args: readonly string[] = [], port?: number): Promise<RedisServer> {
   for (let attempt = 1; ; attempt++) {
@@ -33,7 +39,11 @@ async function tryStart(port: number, args: readonly string[]): Promise<RedisSer
     ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder, ...args],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
-  child.once("close", () => rmSync(folder, { recursive: true, force: true }));
+  running.add(child);
+  child.once("close", () => {
+    running.delete(child);
+    rmSync(folder, { recursive: true, force: true });
+  });
   let output = "";
   const ready = await new Promise<boolean>((resolve, reject) => {
     child.once("error", reject);
