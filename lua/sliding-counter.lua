@@ -68,9 +68,10 @@ local function step_sliding_counter(key, now_us, hits, at)
   elseif asked > limit then
     retry_after_us = -1
   else
+    -- Once less of the previous window is covered; or of this one, which is then the previous.
     local most = most_ticks(room - asked, previous, ticks)
-    local most_after = min(ticks, most_ticks(limit - asked, current, ticks))
-    if most >= 1 then
+    local most_after = most_ticks(limit - asked, current, ticks)
+    if most >= 0 then
       retry_after_us = window * period_us + (ticks - most) * tick_us - now_us
     else
       retry_after_us = (window + 1) * period_us + (ticks - most_after) * tick_us - now_us

@@ -276,7 +276,10 @@ describe("a sliding window log in Redis", () => {
 
   it("takes 12 bytes for each microsecond with hits, and expires a window after the newest", async () => {
     const key = `${prefix}log`;
-    for (let hit = 0; hit < 3; hit++) await ask(redis.store, { key, limit: LOG, hits: 1 });
+    for (let hit = 0; hit < 3; hit++) {
+      await ask(redis.store, { key, limit: LOG, hits: 1 });
+      if (hit < 2) await redis.client.pexpire(key, 60_000);
+    }
     expect(await redis.client.strlen(key)).toBe(4 + 3 * 12);
     const ttlMs = await redis.client.pttl(key);
     expect(ttlMs).toBeLessThanOrEqual(3_601_000);

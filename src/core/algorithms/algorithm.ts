@@ -26,7 +26,7 @@ export interface Algorithm<State extends AlgorithmState = AlgorithmState> {
   compile(spec: LimitSpec): Compiled;
   /** The state of a counter that was never touched. */
   init(): State;
-  /** A state of its own with the same content; where absent, the state is flat and a copy of its fields does. */
+  /** A state of its own with the same content. Absent where a copy of the fields does: `step` changes nothing inside them. */
   copy?(state: State): State;
   /**
    * Judges `hits` at `nowUs`, changes `state` accordingly and fills `out`.

@@ -9,8 +9,11 @@ import { MAX_SLIDING_US } from "./sliding-counter.ts";
 export interface SegmentsState {
   /** Segments since 1970; -1 for a counter that was never touched. */
   segment: number;
-  /** Hits in that segment, the one before, and so on: as many as the window has, and one more. 2^53-1 at the most. */
-  counts: number[];
+  /**
+   * Hits in that segment, the one before, and so on: as many as the window has, and one more. 2^53-1 at the most.
+   * A step puts a new list in its place.
+   */
+  counts: readonly number[];
 }
 
 /** Every decision looks at every segment. */
@@ -106,7 +109,6 @@ export const slidingCounterSegments: Algorithm<SegmentsState> = {
   shape: ({ segments = 1 }) => `sliding_window_counter.seg${segments}`,
   compile,
   init: () => ({ segment: -1, counts: [] }),
-  copy: ({ segment, counts }) => ({ segment, counts: [...counts] }),
   step,
   ttlUs: ({ segment, counts }, [, segmentUs = 1, segments = 1], nowUs) => {
     if (counts.every((count) => count === 0)) return 0;

@@ -80,9 +80,10 @@ function step(state: SlidingCounterState, params: Params, nowUs: number, hits: n
   if (allowed) out.retryAfterUs = 0;
   else if (asked > limit) out.retryAfterUs = -1;
   else {
+    // Once less of the previous window is covered; or of this one, which is then the previous.
     const most = mostTicks(room - asked, previous, ticks);
-    const mostAfter = Math.min(ticks, mostTicks(limit - asked, current, ticks));
-    if (most >= 1) out.retryAfterUs = window * periodUs + (ticks - most) * tickUs - nowUs;
+    const mostAfter = mostTicks(limit - asked, current, ticks);
+    if (most >= 0) out.retryAfterUs = window * periodUs + (ticks - most) * tickUs - nowUs;
     else out.retryAfterUs = (window + 1) * periodUs + (ticks - mostAfter) * tickUs - nowUs;
   }
   const resetAfterUs = (window + (current > 0 ? 2 : 1)) * periodUs - nowUs;
