@@ -1,11 +1,9 @@
 // The composition root: the only file that knows every part.
-import { createHash } from "node:crypto";
 import type { Server } from "node:http";
 import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { ruleList } from "./admin/rule-list.ts";
 import { createDebugServer } from "./admin/server.ts";
-import type { Sha256 } from "./core/counter-key.ts";
 import { StoreError } from "./core/errors.ts";
 import { Limiter } from "./core/limiter.ts";
 import type { Store } from "./core/ports.ts";
@@ -21,6 +19,7 @@ import { RuleLoader } from "./reload.ts";
 import type { ResponseOptions } from "./rls/encode-response.ts";
 import { type ServiceOptions, SHOULD_RATE_LIMIT, shouldRateLimit } from "./rls/service.ts";
 import type { Settings } from "./settings.ts";
+import { sha256 } from "./sha256.ts";
 import { MemoryStore } from "./stores/memory/store.ts";
 import type { RedisTarget } from "./stores/redis/connect.ts";
 import { UndecidedLog } from "./undecided-log.ts";
@@ -298,8 +297,6 @@ function responseOptions(settings: Settings): ResponseOptions {
   const names = { limit: settings.limitHeader, remaining: settings.remainingHeader, reset: settings.resetHeader };
   return { headers: settings.headersEnabled ? names : undefined, dynamicMetadata: settings.dynamicMetadata };
 }
-
-const sha256: Sha256 = (bytes) => createHash("sha256").update(bytes, "latin1").digest("hex");
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

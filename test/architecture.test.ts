@@ -34,6 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, Room | typeof EVERYTHING>> = {
   // Parts of the process.
   "settings.ts": { rooms: ["core"] },
   "logger.ts": { rooms: ["settings.ts"], packages: ["pino"] },
+  "sha256.ts": { rooms: ["core"], node: ["crypto"] },
   "undecided-log.ts": { rooms: ["logger.ts"] },
   "reload.ts": { rooms: ["core", "rules"], node: ["crypto", "fs", "path"] },
   // Where everything comes together.

@@ -1,9 +1,9 @@
 // weir check: reads rule files as the server would in this environment and prints every problem.
-import { createHash } from "node:crypto";
 import { readRuleFiles } from "../reload.ts";
 import { compileRules } from "../rules/compile.ts";
 import { formatProblem } from "../rules/problem.ts";
 import { readSettings } from "../settings.ts";
+import { sha256 } from "../sha256.ts";
 
 /** Returns the exit code: 0 when the rules would load, 1 when not. */
 export function check(directory: string, mergeDomains: boolean): 0 | 1 {
@@ -27,7 +27,7 @@ export function check(directory: string, mergeDomains: boolean): 0 | 1 {
     keyPrefix: "",
     mergeDomains,
     slidingLogMax: read.settings.slidingLogMax,
-    sha256: (bytes) => createHash("sha256").update(bytes, "latin1").digest("hex"),
+    sha256,
   });
   for (const warning of outcome.warnings) process.stderr.write(`warning: ${formatProblem(warning)}\n`);
   if ("problems" in outcome) {
